@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from .inferring import Sink, Source
 from .places import NIFTI
-from .places import is_image
 
 TURNED = np.diag([-1.0, -1.0, 1.0])  # NIfTI's axes to the right and the front, those of ITK to the left and the back
 

@@ -12,6 +12,8 @@
 #define BY_NIBABEL    "convert it to NIfTI, as in Python by nibabel.save(nibabel.load(\"in.%s\"), \"out.nii\")"
 #define BY_ITK                                                                                               \
   "convert it to NIfTI, as in Python by SimpleITK.WriteImage(SimpleITK.ReadImage(\"in.%s\"), \"out.nii\")"
+#define BY_ITK_PYTHON                                                                                        \
+  "use pznet infer or pznet.infer, which read it through the Python package: pip install 'pznet[medical]'"
 #define BY_ZARR                                                                                              \
   "use pznet infer or pznet.infer, which read it through the Python package: pip install 'pznet[zarr]'"
 #define TO_STACK                                                                                             \
@@ -74,10 +76,10 @@ static const struct {
     {".par", "a volume of Philips", BY_NIBABEL},
     {".head", "a volume of AFNI", "convert it by 3dAFNItoNIFTI in.%s"},
     {".brik", "a volume of AFNI", "convert it by 3dAFNItoNIFTI in.%s"},
-    {".nrrd", "a volume of NRRD", BY_ITK},
-    {".nhdr", "a volume of NRRD", BY_ITK},
-    {".mha", "a volume of MetaImage", BY_ITK},
-    {".mhd", "a volume of MetaImage", BY_ITK},
+    {".nrrd", "a volume of NRRD", BY_ITK_PYTHON},
+    {".nhdr", "a volume of NRRD", BY_ITK_PYTHON},
+    {".mha", "a volume of MetaImage", BY_ITK_PYTHON},
+    {".mhd", "a volume of MetaImage", BY_ITK_PYTHON},
     {".vtk", "a volume of VTK", BY_ITK},
     {".dcm", "a slice of DICOM", "convert the series by dcm2niix FOLDER"},
     {".mrc", "a volume of MRC",

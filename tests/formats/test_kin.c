@@ -282,7 +282,7 @@ static void names(void **state) {
       {"a.czi", "bfconvert in.czi out.ome.tif"},
       {"a.LIF", "a file of Leica"},
       {"a.mgz", "mri_convert in.mgz out.nii"},
-      {"a.nrrd", "SimpleITK.ReadImage(\"in.nrrd\")"},
+      {"a.nrrd", "pip install 'pznet[medical]'"},
       {"a.mrc", "mrcfile.read(\"in.mrc\")"},
       {"a.dcm", "dcm2niix FOLDER"},
       {"a.ims", "which is HDF5"},

@@ -46,8 +46,8 @@ static json_t *bytes(pz_json *j, const pz_run_layout *p) {
                       (json_int_t)p->bytes.patches, "weights", (json_int_t)p->bytes.weights, "result",
                       (json_int_t)p->bytes.stores, "scratch", (json_int_t)p->bytes.scratch, "reader",
                       (json_int_t)p->bytes.reader, "mask", (json_int_t)p->bytes.mask, "network",
-                      (json_int_t)p->bytes.network, "process", (json_int_t)p->bytes.process, "total",
-                      (json_int_t)p->bytes.total);
+                      (json_int_t)p->bytes.network, "process", (json_int_t)p->bytes.process, "packing",
+                      (json_int_t)p->bytes.packing, "total", (json_int_t)p->bytes.total);
 }
 
 /* What patches that reach into two blocks and more cost, as a part of the patches of the whole. */

@@ -111,7 +111,10 @@ def spacing(of: Fields) -> Step:
             steps = np.asarray(wanted) / now
             starts = first_voxel(state.affine, shape, steps, target)
             lines = [line(n, m, start, step, order) for n, m, start, step in zip(shape, target, starts, steps)]
-            state.values = np.stack([resample.volume(channel, lines, None, threads) for channel in state.values])
+            made = np.empty((len(state.values), *target), np.float32)
+            for c, channel in enumerate(state.values):
+                made[c] = resample.volume(channel, lines, None, threads)
+            state.values = made
             state.back = [line(m, n, -start / step, 1 / step, 0 if state.nearest else order) for n, m, start, step in zip(shape, target, starts, steps)]
         state.resampled = True
 

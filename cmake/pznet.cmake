@@ -28,8 +28,8 @@ function(pz_module name)
   if(PZ_FUZZ)
     list(TRANSFORM MODULE_LIBS REPLACE "^pz_.*$" "\\0_fuzzed")
     pz_module_library(pz_${name}_fuzzed EXCLUDE_FROM_ALL)
-    target_compile_options(pz_${name}_fuzzed PUBLIC -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
-      -fno-omit-frame-pointer)
+    target_compile_options(pz_${name}_fuzzed PUBLIC "$<$<CONFIG:RelWithDebInfo>:-O2;-g>" -fsanitize=fuzzer-no-link,address,undefined
+      -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
     target_link_options(pz_${name}_fuzzed PUBLIC -fsanitize=address,undefined)
   endif()
 endfunction()

@@ -26,6 +26,7 @@ from .places import FILES, SCHEMES, SUFFIXES, Finished
 
 FORMATS = ("zarr3", "zarr2", "n5", "precomputed")
 DEADLINE = float(os.environ.get("PZNET_STORE_DEADLINE", 60))  # seconds that one call may take, tensorstore's own retries included
+RETRIES = {"max_retries": 4, "initial_delay": "0.2s", "max_delay": "5s"}  # tensorstore's own, of one request
 TRIES = 3
 CHUNK = 64
 SHARD_BYTES = 16 << 20  # of a channel; shards are written whole, from memory
@@ -100,12 +101,11 @@ class Place:
                     self.spec.setdefault("aws_region", "us-east-1")
         else:
             self.spec = {"driver": "http", "base_url": path.rstrip("/") + "/", "path": ""}
-        retries = {"max_retries": 4, "initial_delay": "0.2s", "max_delay": "5s"}
         pool = {"limit": self.threads}
         self.context: dict[str, Any] = {"cache_pool": {"total_bytes_limit": 0}, "data_copy_concurrency": pool, "file_io_concurrency": pool}
         if self.spec["driver"] in ("s3", "gcs", "http"):
             name = self.spec["driver"]
-            self.context |= {f"{name}_request_retries": retries, f"{name}_request_concurrency": {"limit": 4 * self.threads}}
+            self.context |= {f"{name}_request_retries": RETRIES, f"{name}_request_concurrency": {"limit": 4 * self.threads}}
 
     def below(self, name: str) -> dict[str, Any]:
         """The spec of a folder or file in it."""

@@ -21,11 +21,14 @@ import argparse
 import concurrent.futures
 import errno
 import hashlib
+import itertools
 import os
 import pathlib
 import re
 import resource
+import select
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -113,6 +116,30 @@ layer { name: "act" type: "ReLU" bottom: "data" top: "act" }
 """
 
 
+class Server:
+    """The command with these words, loaded and linked, in front of its main: a copy of it goes on in each run (fail.c). It runs as a program of its own would,
+    in a fraction of the processor's time."""
+
+    def __init__(self, words, environment, says):
+        self.says = str(says)
+        self.process = subprocess.Popen(words, env=environment | {"PZ_FAIL_SERVE": "1"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+                                        start_new_session=True)
+
+    def run(self, folder, fail, count, timeout):
+        self.process.stdin.write("\t".join([str(folder), fail or "", str(count or ""), self.says]).encode() + b"\n")
+        if not select.select([self.process.stdout], [], [], timeout)[0]:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            raise subprocess.TimeoutExpired(self.process.args, timeout)
+        status = int(self.process.stdout.readline())
+        out, err = (pathlib.Path(self.says + other).read_text(errors="replace") for other in ("", "2"))
+        return subprocess.CompletedProcess(self.process.args, os.waitstatus_to_exitcode(status), out, err)
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+
 class Scene:
     """A folder with the inputs, from which each run gets a copy."""
 
@@ -121,7 +148,7 @@ class Scene:
                                                               (arguments.pznet, arguments.preload, arguments.network, arguments.model))
         self.every, self.end = arguments.every, time.monotonic() + arguments.seconds
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="pznet-faults-"))
-        self.found = []
+        self.found, self.servers, self.started = [], {}, itertools.count()
         self.compiler = self.folder / "compiler"  # without a dot: no input of a run
         self.compiler.write_text(COMPILER)
         self.compiler.chmod(0o755)
@@ -151,14 +178,26 @@ class Scene:
         environment = os.environ | {"TMPDIR": str(folder / "tmp"), "PZNET_CACHE_DIR": str(folder / "cache"), "HDF5_USE_FILE_LOCKING": "TRUE"}
         (folder / "tmp").mkdir(exist_ok=True)
         if not memory:
-            environment["CC"] = str(self.compiler)
-            environment["LD_PRELOAD"] = self.preload  # without its name nothing fails, and nothing is synced
-        if fail:
-            environment |= {"PZ_FAIL": fail, "PZ_FAIL_ONLY": "pznet"}
-            if count:
-                environment["PZ_FAIL_COUNT"] = str(count)
+            return self.serve(folder, words, fail, count, environment)
         return subprocess.run([self.pznet, *words], cwd=folder, env=environment, capture_output=True, text=True, errors="replace", timeout=120,
                               preexec_fn=limit)
+
+    def serve(self, folder, words, fail, count, environment):
+        """By a server that has nothing to do, or a new one."""
+        idle = self.servers.setdefault(tuple(words), [])
+        try:
+            server = idle.pop()
+        except IndexError:  # the library's name alone lets nothing fail, but nothing is synced
+            more = {"CC": str(self.compiler), "LD_PRELOAD": self.preload, "PZ_FAIL_ONLY": "pznet"}
+            server = Server([self.pznet, *words], environment | more, self.folder / f"says{next(self.started)}-")
+        result = server.run(folder, fail, count, 120)
+        idle.append(server)
+        return result
+
+    def end_servers(self):
+        for server in itertools.chain.from_iterable(self.servers.values()):
+            server.end()
+        self.servers.clear()
 
     def fresh(self):
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder, prefix="run-"))
@@ -365,6 +404,7 @@ class Scenario:
             jobs = [f"{kinds}:{n}:{code}" for n in places if n]
             tried += sum(pool.map(lambda fail: time.monotonic() < self.scene.end and (self.one(fail, harmless), True)[1], jobs))
         tried += self.little_memory(pool)
+        self.scene.end_servers()
         while self.untouched:
             shutil.rmtree(self.untouched.pop()[0], ignore_errors=True)
         print(f"{self.name}: {tried} calls failed, {time.monotonic() - begin:.0f} s", flush=True)
@@ -422,6 +462,7 @@ def main():
                 if re.search(arguments.scenario, scenario.name):
                     scenario.all(pool)
     finally:
+        scene.end_servers()
         shutil.rmtree(scene.folder, ignore_errors=True)
     print(f"{len(scene.found)} faults")
     return bool(scene.found)

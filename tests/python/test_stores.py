@@ -429,7 +429,7 @@ class Unreadable:
 class Proxy(http.server.BaseHTTPRequestHandler):
     """Between tensorstore and a server: `fault(count, handler)` gives a status and a body in place of its answer, or None."""
 
-    protocol_version = "HTTP/1.1"
+    protocol_version, wbufsize = "HTTP/1.1", -1  # an answer goes out at once: in parts it would wait for the other side, 40 ms each
     target = ("127.0.0.1", 0)
     fault = staticmethod(lambda count, handler: None)
     count = 0
@@ -476,7 +476,7 @@ def part_of(data, part, headers):
 class Files(http.server.BaseHTTPRequestHandler):
     """A folder's files, whole or parts of them."""
 
-    protocol_version = "HTTP/1.1"
+    protocol_version, wbufsize = "HTTP/1.1", -1  # an answer goes out at once: in parts it would wait for the other side, 40 ms each
     folder = ""
 
     def do_GET(self):
@@ -499,7 +499,7 @@ class Files(http.server.BaseHTTPRequestHandler):
 def serving(handler):
     """Its port, while it is served."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield server.server_port
@@ -571,7 +571,8 @@ class S3(unittest.TestCase):
     def faults(self, fault):
         """What answers in between, and the environment that leads there."""
         handler = type("Faulty", (Proxy,), {"target": ("127.0.0.1", self.port), "fault": staticmethod(fault), "count": 0})
-        with serving(handler) as port, unittest.mock.patch.dict(os.environ, {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}):
+        sooner = unittest.mock.patch.dict(stores.RETRIES, {"initial_delay": "0.01s", "max_delay": "0.1s"})  # as often as else
+        with serving(handler) as port, sooner, unittest.mock.patch.dict(os.environ, {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}):
             yield handler
 
     def test_a_server_in_trouble(self):
@@ -649,7 +650,7 @@ class Http(unittest.TestCase):
 class Bucket(http.server.BaseHTTPRequestHandler):
     """Of Google's JSON API what reads, writes, lists and removes objects (https://cloud.google.com/storage/docs/json_api/v1/objects)."""
 
-    protocol_version = "HTTP/1.1"
+    protocol_version, wbufsize = "HTTP/1.1", -1  # an answer goes out at once: in parts it would wait for the other side, 40 ms each
 
     def answer(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))

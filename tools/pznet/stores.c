@@ -89,9 +89,10 @@ int tool_become_python(const json_t *asked) {
   char *text = json_dumps(asked, JSON_COMPACT);
   if (!text) return tool_warn("pznet: not enough memory\n"), PZ_ERROR_MEMORY;
   execlp(python, python, "-c", script, text, (char *)NULL);
-  tool_warn("pznet: %s: %s; Zarr, N5, precomputed, .mha and .nrrd volumes, and recipes, go through the Python "
-            "package: pip install 'pznet[zarr]' or 'pznet[medical]'\n",
-            python, strerror(errno));
+  tool_warn(
+      "pznet: %s: %s; Zarr, N5, precomputed, .mha and .nrrd volumes, and recipes, go through the Python "
+      "package: pip install 'pznet[zarr]' or 'pznet[medical]'\n",
+      python, strerror(errno));
   free(text);
   return PZ_ERROR_RUN;
 }

@@ -239,9 +239,10 @@ class Refusals(Folder):
         for words, of in broken.items():
             with self.subTest(words):
                 self.refused(words, of, **({"configuration": "2d"} if of is None else {}))
-        cascade = plans()
+        cascade = plans(resampling_fn_seg="resample_data_or_seg_to_shape", resampling_fn_seg_kwargs={**PLAIN, "is_seg": True, "order": 1})
         cascade["configurations"]["3d_cascade"] = {"inherits_from": "3d_fullres", "previous_stage": "3d_lowres"}
-        self.refused("second stage of a cascade", cascade, configuration="3d_cascade")
+        self.refused("names 1 channel and 1 label of the stage before: the network takes 1", cascade, configuration="3d_cascade")
+        self.refused("--previous names the labels of a cascade's first stage: the recipe is no second stage", previous=self.at)
         circle = plans(inherits_from="3d_fullres")
         self.refused("inherits from itself", circle)
 
@@ -504,6 +505,16 @@ class AgainstNnUNet(Folder):
             wanted, _, _ = DefaultPreprocessor(verbose=False).run_case([path], None, manager, manager.get_configuration("3d_fullres"), DATASET)
             recipe = nnunet.load(self.recipe(of), tuple(PATCH))
             np.testing.assert_allclose(recipe.prepare(images.read([path], recipe.reader), 2).values, wanted, atol=3e-6)
+            of["configurations"]["3d_cascade"] = {"inherits_from": "3d_fullres", "previous_stage": "3d_lowres"}
+            before = scipy.ndimage.zoom(np.random.default_rng(3).integers(0, 4, (4, 5, 6)), np.divide(shape, (4, 5, 6)), order=0, mode="nearest", grid_mode=True).astype(np.uint8)
+            self.image("before.nii.gz", before, spacing)
+            dataset = DATASET | {"labels": {"background": 0, "one": 1, "two": 2, "three": 3}}
+            images_and_labels, seg, _ = DefaultPreprocessor(verbose=False).run_case([path], self.path("in", "before.nii.gz"), manager, manager.get_configuration("3d_fullres"), dataset)
+            second = nnunet.load(self.recipe(of, dataset), tuple(PATCH), "3d_cascade")
+            made = second.prepare(images.read([path], second.reader), 2, before.astype(np.float32)).values
+            np.testing.assert_allclose(made[:1], images_and_labels, atol=3e-6)
+            self.assertGreater(len(np.unique(seg)), 3)
+            self.assertLess(np.mean([made[i] != (seg[0] == i) for i in (1, 2, 3)]), 1e-3)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ typedef struct state {
   tool_progress progress;
   const char *json, *output;
   const char *format, *chunks, *shards; /* of outputs in stores */
-  const char *recipe, *configuration;
+  const char *recipe, *configuration, *previous;
   int dtype; /* of dtypes[] */
   bool augment_none, argmax, threshold, sigmoid, softmax;
   char *names[PZ_MOST_ENSEMBLE]; /* of --ensemble, which are freed */
@@ -138,6 +138,7 @@ static bool set(void *host, const char *name, const char *value) {
   if (!strcmp(name, "axes")) return o->axes = value, true;
   if (!strcmp(name, "at")) return o->at = value, true;
   if (!strcmp(name, "recipe")) return s->recipe = value, true;
+  if (!strcmp(name, "previous")) return s->previous = value, true;
   if (!strcmp(name, "configuration")) return s->configuration = value, true;
   if (!strcmp(name, "augment") && !strcmp(value, "none"))
     return s->augment_none = true, o->mirror_axes = 0, true;
@@ -340,11 +341,12 @@ static json_t *options_json(const state *s) {
 }
 
 static int in_python(const state *s, const char *const args[3]) {
-  json_t *asked = json_pack(
-      "{s:s,s:s,s:s,s:s,s:o,s:b,s:o,s:o,s:o,s:o,s:o}", "version", pz_version(), "network", args[0], "input",
-      args[1], "output", args[2], "digest", text_or_null(s->options.digest), "quiet", s->progress.quiet,
-      "progress", json_string(s->progress.json ? "json" : "bar"), "json", text_or_null(s->json), "options",
-      options_json(s), "recipe", text_or_null(s->recipe), "configuration", text_or_null(s->configuration));
+  json_t *asked =
+      json_pack("{s:s,s:s,s:s,s:s,s:o,s:b,s:o,s:o,s:o,s:o,s:o,s:o}", "version", pz_version(), "network",
+                args[0], "input", args[1], "output", args[2], "digest", text_or_null(s->options.digest),
+                "quiet", s->progress.quiet, "progress", json_string(s->progress.json ? "json" : "bar"),
+                "json", text_or_null(s->json), "options", options_json(s), "recipe", text_or_null(s->recipe),
+                "configuration", text_or_null(s->configuration), "previous", text_or_null(s->previous));
   if (!asked) {
     tool_warn("pznet: the names of the volumes and networks are no UTF-8, which stores' must be\n");
     return PZ_ERROR_USAGE;
@@ -401,7 +403,8 @@ static int infer(const tool_verb *verb, state *s, const char *const args[3]) {
   s->output = args[2];
   fill_options(s);
   if (s->json && !report_is_writable(s->json)) return PZ_ERROR_INPUT;
-  if (s->configuration && !s->recipe) return tool_usage(verb, "--configuration is one of a --recipe's");
+  if ((s->configuration || s->previous) && !s->recipe)
+    return tool_usage(verb, "--configuration and --previous are of a --recipe");
   if (is_for_python(s, args)) return in_python(s, args);
   if (s->format || s->chunks || s->shards)
     return tool_usage(verb, "--format, --chunks and --shards are of outputs in stores, as out.zarr");
@@ -455,6 +458,7 @@ static const tool_option options[] = {
     {"recipe", 0, "FILE",
      "what is done before and after the network: nnU-Net's plans.json, or a MONAI bundle's inference.json"},
     {"configuration", 0, "NAME", "of plans: as 3d_fullres; default: the one that has the network's patch"},
+    {"previous", 0, "LABELS", "of a cascade's second stage: the labels of the first, a file or a folder"},
     {"ensemble", 0, "B.so,C.so",
      "average NET.so and these networks, which have the same ports; --digest is of NET.so alone"},
     {"mask", 0, "MASK",

@@ -17,6 +17,7 @@ def infer_cases(
     configuration: str | None = None,
     ensemble: Sequence[Path] = (),
     mask: Path | None = None,
+    previous: Path | None = None,
     preview: Path | None = None,
     memory: int = 0,
     threads: int | None = None,
@@ -30,6 +31,7 @@ def infer_cases(
     net: the path of a network file; ensemble: of others, whose results are averaged with it. output: a folder, or the labels' file of one case.
     recipe: nnU-Net's plans.json with dataset.json beside it, or a MONAI bundle; None: results are as of `pznet.infer`, with its options.
     configuration: of plans, as "3d_fullres". mask: labels outside are 0; a file, or a folder with one of each case's name.
+    previous: of a cascade's second stage, the labels of the first likewise.
     preview: a picture, or with several cases their folder. memory: a limit in bytes, obeyed, or the case is refused.
     options: what a recipe leaves open, as augment="none", overlap=0.5, sums="float".
     Returns the report: "cases", of each its paths, patches, labels (voxels of each), seconds; "failed", how many had errors, which are printed.
@@ -45,7 +47,7 @@ def infer_cases(
     of_path = lambda path: None if path is None else os.fspath(path)  # noqa: E731
     given = plain | options | {"ensemble": [os.fspath(path) for path in ensemble], "mask": of_path(mask), "preview": of_path(preview), "memory": memory,
                                "threads": threads, "overwrite": overwrite}
-    run = Run({"network": os.fspath(net), "input": os.fspath(source), "output": os.fspath(output), "recipe": of_path(recipe), "configuration": configuration,
+    run = Run({"network": os.fspath(net), "input": os.fspath(source), "output": os.fspath(output), "recipe": of_path(recipe), "configuration": configuration, "previous": of_path(previous),
                "quiet": not progress, "progress": "bar", "json": None, "digest": None, "version": __version__, "options": given})
     run.all()
     return run.report()

@@ -308,6 +308,7 @@ class Recipe:
     pixdim: list[float] = field(default_factory=lambda: [0.0] * 3)  # voxel sizes of Spacingd; 0: the image's
     suffix: str = ""  # that of the images
     configuration: str = ""
+    segmentation: None = None
     files: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     reader: images.Reader = images.Reader(lambda path: read_xyz(path), lambda path, made, image: write_xyz(path, made, image), (".nii.gz", ".nii", *images.IMAGES))
@@ -321,7 +322,12 @@ class Recipe:
         grown = math.prod(max(1.0, s / w) if w > 0 else 1.0 for s, w in zip(image.spacing, self.pixdim))
         return int(4 * old * grown * (2 * self.channels + 1))
 
-    def prepare(self, image: Image, threads: int) -> Prepared:
+    @property
+    def inputs(self) -> int:
+        """Channels of the network."""
+        return self.channels
+
+    def prepare(self, image: Image, threads: int, before: None = None) -> Prepared:
         state = State(image.values, np.array(image.place["affine"], np.float64), nearest=self.after.nearest)
         for step in self.steps:
             step(state, threads)

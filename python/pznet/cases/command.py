@@ -41,8 +41,9 @@ def load_recipe(path: str, configuration: str | None, net: Network) -> Any:
     patch = patch_of(net)
     channels, heads = net.inputs[0].shape[1], net.outputs[0].shape[1]
     made: Any = bundle.load(path, patch, channels, heads) if bundle.is_one(path) else nnunet.load(path, patch, configuration)
-    if channels != made.channels:
-        raise CaseError(f"{path}: names {made.channels} channel{'s' * (made.channels != 1)}: the network takes {channels}")
+    if channels != made.inputs:
+        labels = f" and {made.inputs - made.channels} label{'s' * (made.inputs - made.channels != 1)} of the stage before" if made.segmentation else ""
+        raise CaseError(f"{path}: names {made.channels} channel{'s' * (made.channels != 1)}{labels}: the network takes {channels}")
     if heads != made.heads:
         raise CaseError(f"{path}: its labels want {made.heads} channels: the network gives {heads}")
     if net.inputs[0].type not in ("f32", "bf16", "f16"):
@@ -93,9 +94,12 @@ class Run:
                 raise CaseError(f"{path}: has other inputs or outputs than {asked['network']}: an ensemble's networks have the same")
         self.recipe = load_recipe(asked["recipe"], asked["configuration"], nets[0]) if asked["recipe"] else None
         options = options_of(self.recipe, given)
+        previous = asked["previous"]
+        if bool(self.recipe and self.recipe.segmentation) != bool(previous):
+            raise ValueError("--previous names the labels of a cascade's first stage: " + ("the recipe is no second stage" if previous else "the recipe's configuration wants them"))
         progress = JsonLines() if asked["progress"] == "json" else not self.quiet
         how = (nets, options, progress, self.planned, given["mask"], given["preview"], given["memory"])
-        self.work: Any = ByRecipe(*how, self.recipe, nets[0].threads) if self.recipe else ByOptions(*how)
+        self.work: Any = ByRecipe(*how, self.recipe, nets[0].threads, previous) if self.recipe else ByOptions(*how)
         self.channels = self.recipe.channels if self.recipe else int(nets[0].inputs[0].shape[1])
         self.made_by = {
             "networks": [digest([path]) for path in (asked["network"], *others)],
@@ -121,7 +125,12 @@ class Run:
             os.makedirs(self.work.preview, exist_ok=True)
         for note in [self.recipe.describe(), *(f"pznet: note: {note}" for note in self.recipe.notes)] if self.recipe else []:
             self.say(note)
-        left = [(case, record) for case in cases for record in [Record(case, self.made_by)] if self.wanted(case, record)]
+        previous = self.asked["previous"]
+        for case in cases:
+            path = self.work.of_case(previous, case, suffix)
+            if path and not os.path.exists(path):
+                raise CaseError(f"{path}: the labels of the stage before are missing")
+        left = [(case, record) for case in cases for record in [Record(case, self.made_by, self.work.of_case(previous, case, suffix))] if self.wanted(case, record)]
         before = len(cases) - len(left)
         if before:
             self.say(f"{before} of {len(cases)} case{'s' * (len(cases) != 1)} finished before")

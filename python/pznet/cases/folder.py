@@ -115,10 +115,10 @@ def identity(path: str) -> list[Any]:
 class Record:
     """What made the result of a case, in a file of its own, so that several processes may work in one folder."""
 
-    def __init__(self, case: Case, made_by: dict[str, Any]) -> None:
+    def __init__(self, case: Case, made_by: dict[str, Any], previous: str | None = None) -> None:
         self.case = case
         self.path = os.path.join(os.path.dirname(case.output) or ".", RECORDS, os.path.basename(case.output) + ".json")
-        self.wanted = {**made_by, "inputs": [identity(path) for path in case.paths]}
+        self.wanted = {**made_by, "inputs": [identity(path) for path in (*case.paths, *([previous] if previous else []))]}
 
     def differs(self) -> str | None:
         """None: the result is there and is of this network, this recipe, these options and images. Else what is not."""

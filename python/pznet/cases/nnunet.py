@@ -100,6 +100,32 @@ class Resampling:
         return made.transpose(np.argsort(front))
 
 
+def labels_resampled(how: Resampling, seg: npt.NDArray[Any], target: Sequence[int], spacing: Sequence[float], wanted: Sequence[float], threads: int) -> npt.NDArray[Any]:
+    """Labels at another voxel size: each by itself, linearly, and the greatest wins; of equals the one that is nearest (batchgenerators 0.25.5)."""
+    lines, axis = how.lines(seg.shape, target, spacing, wanted)
+    front = [0, 1, 2] if axis is None else [axis, *(i for i in range(3) if i != axis)]
+    turned, along = seg.transpose(front), [lines[i] for i in front]
+    within = along if axis is None else [None, *along[1:]]
+    nearest = taken(turned, [line and resample.centred(line.n, line.m, 0) for line in within])
+    made, best = np.empty(nearest.shape, seg.dtype), np.full(nearest.shape, -1.0)
+    for label in np.unique(seg):
+        score = resample.volume((turned == label).astype(np.float64), within, "volume", threads, np.float64)
+        wins = (score > best) | ((score == best) & (nearest == label))
+        made[wins] = label
+        np.maximum(best, score, out=best)
+    if axis is not None:
+        made = taken(made, [along[0], None, None])
+    return made.transpose(np.argsort(front))
+
+
+def taken(values: npt.NDArray[Any], lines: Sequence[Line | None]) -> npt.NDArray[Any]:
+    """Resampled by lines of one tap."""
+    for axis, line in enumerate(lines):
+        if line is not None:
+            values = np.take(values, line.places[:, 0], axis)
+    return values
+
+
 @dataclass
 class Prepared:
     """What a network runs on, [c, z, y, x], and how its labels find back."""
@@ -127,11 +153,18 @@ class Recipe:
     found: list[dict[str, float]]
     data: Resampling
     probabilities: Resampling
+    segmentation: Resampling | None  # of the second stage of a cascade: how the labels of the first are resampled
+    foreground: list[int]  # labels, each of which such a network takes as a channel
     regions: list[int] | None  # the label of each channel, in the order in which they are put
     heads: int
     files: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=lambda: {"tiling": "nnunet", "augment": "mirror"})
+
+    @property
+    def inputs(self) -> int:
+        """Channels of the network."""
+        return self.channels + (len(self.foreground) if self.segmentation else 0)
 
     def describe(self) -> str:
         size = " x ".join(f"{s:g}" for s in self.spacing)
@@ -143,9 +176,10 @@ class Recipe:
         spacing = [image.spacing[i] for i in self.forward]
         wanted = [*spacing[: 3 - len(self.spacing)], *self.spacing]
         new = math.prod(n * max(1, s / w) for n, s, w in zip([image.values.shape[1 + i] for i in self.forward], spacing, wanted))
-        return int(4 * (self.channels * new + 2 * old + new) + old)
+        return int(4 * (self.inputs * new + 2 * old + new) + old + (16 * new + 10 * old if self.segmentation else 0))
 
-    def prepare(self, image: Image, threads: int) -> Prepared:
+    def prepare(self, image: Image, threads: int, before: npt.NDArray[Any] | None = None) -> Prepared:
+        """before: the labels of the first stage [z, y, x], where this is the second."""
         values = image.values.transpose(0, *(i + 1 for i in self.forward))
         spacing = [image.spacing[i] for i in self.forward]
         whole = values.shape[1:]
@@ -154,18 +188,29 @@ class Recipe:
             mask |= channel != 0
         box = bounds(mask)
         values = values[(slice(None), *box)]
-        inside = filled(mask[box]) if any(self.masked) else None
+        mask = mask[box]
+        inside = filled(mask) if any(self.masked) or self.segmentation else None
         del mask
+        seg = None
+        if self.segmentation:
+            assert before is not None and inside is not None
+            seg = before.transpose(self.forward)[box].astype(np.int16)
+            seg[(seg == 0) & ~inside] = -1
+            inside = seg >= 0  # as nnU-Net: what has a label is inside
         wanted = [*spacing[: 3 - len(self.spacing)], *self.spacing]
         target = [int(round(s / w * n)) for s, w, n in zip(spacing, wanted, values.shape[1:])]
         if not all(target):
             raise CaseError(f"the image has {' x '.join(map(str, values.shape[1:]))} voxels of {shown(spacing)}: at {shown(wanted)} nothing is left of it")
         if math.prod(target) > 2**34:
             raise CaseError(f"at voxels of {shown(wanted)} the image has {' x '.join(map(str, target))} of them: its voxel size, {shown(spacing)}, is hardly right")
-        made = np.empty((self.channels, *target), np.float32)
+        made = np.empty((self.inputs, *target), np.float32)
         for c in range(self.channels):
             channel = SCHEMES[self.schemes[c]](values[c], inside if self.masked[c] else None, self.found[c])
             made[c] = self.data.apply(channel, target, spacing, wanted, threads)
+        if self.segmentation and seg is not None:
+            seg = labels_resampled(self.segmentation, seg, target, spacing, wanted, threads)
+            for i, label in enumerate(self.foreground):
+                made[self.channels + i] = seg == label
         back, _ = self.probabilities.lines(target, values.shape[1:], wanted, spacing)
         return Prepared(made, back, box, whole)
 
@@ -241,6 +286,19 @@ def chosen(plans: Fields, asked: str | None, patch: tuple[int, ...]) -> str:
     raise CaseError(f"{plans.path}: no configuration has the network's patch of {size}: it has {sizes}; compile the network for the patch of its plans")
 
 
+def segmentation(fields: Fields) -> Resampling | None:
+    """Of the second stage of a cascade."""
+    if not fields.values.get("previous_stage"):
+        return None
+    fields.get("resampling_fn_seg", '"resample_data_or_seg_to_shape"', lambda v: v == "resample_data_or_seg_to_shape")
+    kwargs = Fields(fields.path, f"{fields.name}.resampling_fn_seg_kwargs", fields.get("resampling_fn_seg_kwargs", "an object", lambda v: isinstance(v, dict)))
+    kwargs.get("is_seg", "true", lambda v: v is True)
+    kwargs.get("order", "1", lambda v: v == 1)
+    kwargs.get("order_z", "0", lambda v: v == 0, 0)
+    separate = kwargs.get("force_separate_z", "null, true or false", lambda v: v is None or isinstance(v, bool), False)
+    return Resampling(1, 0, separate, kwargs.get("separate_z_anisotropy_threshold", "a number", is_number, ANISOTROPIC), True, False)
+
+
 def resampling(fields: Fields, what: str) -> Resampling:
     name = fields.get(f"resampling_fn_{what}", "the name of a function of nnU-Net", is_text, "resample_data_or_seg_to_shape")
     given = fields.get(f"resampling_fn_{what}_kwargs", "an object", lambda v: isinstance(v, dict), {})
@@ -262,8 +320,8 @@ def resampling(fields: Fields, what: str) -> Resampling:
     return Resampling(order, order_z, separate, threshold, True, True)
 
 
-def labels_of(dataset: Fields) -> tuple[list[int] | None, int]:
-    """Of regions the label of each in its order, else None; and how many channels the network has."""
+def labels_of(dataset: Fields) -> tuple[list[int] | None, int, list[int]]:
+    """Of regions the label of each in its order, else None; how many channels the network gives; and all labels but the background."""
     there = dataset.inside("labels", 'an object with "background": 0 and others').values
     good = lambda v: is_count(v) and v < 65535 or isinstance(v, list) and v and all(is_count(i) and i < 65535 for i in v)  # noqa: E731
     for name, value in there.items():
@@ -272,11 +330,13 @@ def labels_of(dataset: Fields) -> tuple[list[int] | None, int]:
     if there.get("background") != 0:
         raise CaseError(f"{dataset.path}: labels.background: expected 0")
     sets = {name: sorted(set(value)) if isinstance(value, list) else [value] for name, value in there.items() if name != "ignore"}
+    every = sorted({v for values in sets.values() for v in values})
+    foreground = [v for v in every if v]
     if not any(isinstance(v, list) and len(v) > 1 for v in there.values()):
-        return None, len({v for values in sets.values() for v in values})
+        return None, len(every), foreground
     count = sum(values != [0] for values in sets.values())
     order = dataset.get("regions_class_order", f"{count} labels, one a region", all_of(is_count, count, count))
-    return order, count
+    return order, count, foreground
 
 
 def load(path: str, patch: tuple[int, ...], configuration: str | None = None) -> Recipe:
@@ -288,8 +348,6 @@ def load(path: str, patch: tuple[int, ...], configuration: str | None = None) ->
     dataset = Fields(beside, "", load_json(beside, "dataset.json of nnU-Net, which says channels and labels and lies beside plans.json"))
     name = chosen(plans, configuration, patch)
     c = Fields(path, f"configurations.{name}", configuration_of(plans, name))
-    if c.values.get("previous_stage"):
-        raise CaseError(f"{path}: {c.name} is the second stage of a cascade, which takes the labels of {c.values['previous_stage']}: not supported; expected a configuration that takes images alone")
     own = tuple(c.get("patch_size", "two or three sizes", all_of(lambda v: is_count(v) and v > 0, 2, 3)))
     if own != patch:
         raise CaseError(f"{path}: {c.name}.patch_size is {'x'.join(map(str, own))}, the network's {'x'.join(map(str, patch))}: compile the network for the patch of its plans")
@@ -303,11 +361,11 @@ def load(path: str, patch: tuple[int, ...], configuration: str | None = None) ->
     masked = c.get("use_mask_for_norm", f"{channels} times true or false", all_of(is_flag, channels, channels))
     key = next((k for k in ("foreground_intensity_properties_per_channel", "foreground_intensity_properties_by_modality") if k in plans.values), "foreground_intensity_properties_per_channel")
     found = [intensities(plans, key, i, scheme) for i, scheme in enumerate(schemes)]
-    regions, heads = labels_of(dataset)
+    regions, heads, foreground = labels_of(dataset)
     forward = plans.get("transpose_forward", "an order of 0, 1 and 2", lambda v: isinstance(v, list) and sorted(map(str, v)) == ["0", "1", "2"])
     spacing = c.get("spacing", f"{len(own)} sizes of a voxel", all_of(lambda v: is_number(v) and v > 0, len(own), len(own)))
     recipe = Recipe(path, name, channels, suffix, images.READERS[reader], forward, spacing, own, schemes, masked, found,
-                    resampling(c, "data"), resampling(c, "probabilities"), regions, heads, [path, beside])
+                    resampling(c, "data"), resampling(c, "probabilities"), segmentation(c), foreground, regions, heads, [path, beside])
     recipe.notes.append("mirrored along all axes, as nnU-Net's trainer has it; --augment none, or mirror:0,1, for a trainer that does not")
     return recipe
 

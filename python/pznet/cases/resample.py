@@ -112,8 +112,8 @@ def each(count: int, work: Callable[[int], object], threads: int) -> None:
             raise
 
 
-def volume(values: Floats, lines: Sequence[Line | None], clip: str | None, threads: int) -> Floats:
-    """A volume [z, y, x] resampled, as a new one of float32.
+def volume(values: Any, lines: Sequence[Line | None], clip: str | None, threads: int, dtype: Any = np.float32) -> Any:
+    """A volume [z, y, x] resampled, as a new one of the dtype.
 
     lines: of z, y and x. clip: cubic splines overshoot; "volume" keeps results between the least and the greatest value of the volume, "plane"
     each plane [y, x] between its own, before z is resampled; None as they are.
@@ -121,9 +121,9 @@ def volume(values: Floats, lines: Sequence[Line | None], clip: str | None, threa
     z, y, x = lines
     n = values.shape[0]
     if all(line is None for line in lines):
-        return values.astype(np.float32)
+        return values.astype(dtype)
     plane = Plane(y, x)
-    flat = np.empty((n, y.m if y else values.shape[1], x.m if x else values.shape[2]), np.float32)
+    flat = np.empty((n, y.m if y else values.shape[1], x.m if x else values.shape[2]), dtype)
 
     def resize_plane(i: int) -> None:
         out = plane(values[i])
@@ -134,7 +134,7 @@ def volume(values: Floats, lines: Sequence[Line | None], clip: str | None, threa
     del values
     if z is None:
         return np.clip(flat, least, most, out=flat) if clip == "volume" else flat
-    result = np.empty((z.m, *flat.shape[1:]), np.float32)
+    result = np.empty((z.m, *flat.shape[1:]), dtype)
     matrix, line = z.matrix(), z
     rows = max(1, 2**18 // (n * flat.shape[2]))
 

@@ -41,23 +41,26 @@ class ByRecipe(Work):
 
     recipe: Any
     threads: int
+    previous: str | None  # of a cascade's second stage: the labels of the first, a file or a folder with one of each case's name
 
     def __call__(self, case: Case) -> dict[str, Any]:
         """Reads, computes and writes a case; returns its report."""
         times = [time.monotonic()]
         image = images.read(case.paths, self.recipe.reader)
-        mask = self.mask_of(case, image)
+        mask = self.beside(self.mask, "mask", case, image)
+        before = self.beside(self.previous, "labels of the stage before", case, image)
         seen, shape = image.values[0] if self.preview else None, image.values.shape[1:]
         times.append(time.monotonic())
         self.check_memory(image)
-        prepared = self.recipe.prepare(image, self.threads)
+        prepared = self.recipe.prepare(image, self.threads, before)
+        del before
         image.values = np.empty((0, 0, 0, 0), np.float32)  # not a part, which would keep all of it
         times.append(time.monotonic())
-        report, sink = self.run(case, prepared, None if mask is None else self.recipe.seen_through(prepared, mask))
+        report, sink = self.run(case, prepared, None if mask is None else self.recipe.seen_through(prepared, mask != 0))
         times.append(time.monotonic())
         made = self.recipe.finish(prepared, sink)
         if mask is not None:
-            made = np.where(mask, made, made.dtype.type(0))
+            made = np.where(mask != 0, made, made.dtype.type(0))
         images.write(case.output, made, image, self.recipe.reader)
         if seen is not None:
             self.draw(case, seen, made)
@@ -67,15 +70,16 @@ class ByRecipe(Work):
         return {"case": case.name, "inputs": list(case.paths), "output": case.output, "shape": list(shape), "spacing": list(image.spacing),
                 "patches": report["patches"], "labels": labels, "notes": image.notes, "seconds": {**parts, "total": times[-1] - times[0]}}
 
-    def mask_of(self, case: Case, image: Image) -> Any:
-        path = self.of_case(self.mask, case, images.suffix_of(case.output))
+    def beside(self, there: str | None, what: str, case: Case, image: Image) -> Any:
+        """A volume [z, y, x] of the image's size, a file or that of the case's name in a folder; None where there is none."""
+        path = self.of_case(there, case, images.suffix_of(case.output))
         if path is None:
             return None
         made = images.read([path], self.recipe.reader)
         if made.values.shape[1:] != image.values.shape[1:]:
             sizes = [" x ".join(map(str, i.values.shape[1:])) for i in (made, image)]
-            raise CaseError(f"{path}: the mask has {sizes[0]} voxels: the image has {sizes[1]}")
-        return made.values[0] != 0
+            raise CaseError(f"{path}: the {what} has {sizes[0]} voxels: the image has {sizes[1]}".replace("labels of the stage before has", "labels of the stage before have"))
+        return made.values[0]
 
     def check_memory(self, image: Image) -> None:
         """What preparing takes is known before it is taken: copies of a channel, before and after it is resampled."""

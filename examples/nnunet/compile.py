@@ -49,9 +49,10 @@ def compile_folds(o, folds):
     axes = predictor.allowed_mirroring_axes
     mirror = "none" if not axes else "mirror:" + ",".join(map(str, axes))
     others = f" --ensemble {','.join(map(str, made[1:]))}" if made[1:] else ""
-    name = predictor.plans_manager.plans["configurations"]
-    name = next(n for n in name if predictor.plans_manager.get_configuration(n).configuration == predictor.configuration_manager.configuration)
-    print(f"pznet infer {made[0]} IMAGES LABELS{others} --recipe {o.model / 'plans.json'} --configuration {name} --augment {mirror}")
+    plans, chosen = predictor.plans_manager, predictor.configuration_manager.configuration
+    name = next(n for n in plans.available_configurations if plans.get_configuration(n).configuration == chosen)
+    before = " --previous LABELS_OF_THE_FIRST_STAGE" if predictor.configuration_manager.previous_stage_name else ""
+    print(f"pznet infer {made[0]} IMAGES LABELS{others} --recipe {o.model / 'plans.json'} --configuration {name}{before} --augment {mirror}")
 
 
 if __name__ == "__main__":

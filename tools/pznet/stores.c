@@ -78,9 +78,10 @@ static const char script[] =
     "try:\n"
     "    from pznet.stores_command import main\n"
     "except ImportError:\n"
-    "    sys.exit('pznet: Zarr, N5 and precomputed volumes are read and written through the Python package: "
-    "'\n"
-    "             'pip install \\'pznet[zarr]\\', or name a Python that has it by PZNET_PYTHON')\n"
+    "    sys.exit('pznet: Zarr, N5, precomputed, .mha and .nrrd volumes, and recipes, go through the Python "
+    "package: '\n"
+    "             'pip install \'pznet[zarr]\' or \'pznet[medical]\', or name a Python that has it by "
+    "PZNET_PYTHON')\n"
     "sys.exit(main(sys.argv[1]))\n";
 
 int tool_become_python(const json_t *asked) {

@@ -80,7 +80,7 @@ static const char script[] =
     "except ImportError:\n"
     "    sys.exit('pznet: Zarr, N5, precomputed, .mha and .nrrd volumes, and recipes, go through the Python "
     "package: '\n"
-    "             'pip install \'pznet[zarr]\' or \'pznet[medical]\', or name a Python that has it by "
+    "             'pip install \\'pznet[zarr]\\' or \\'pznet[medical]\\', or name a Python that has it by "
     "PZNET_PYTHON')\n"
     "sys.exit(main(sys.argv[1]))\n";
 

@@ -81,17 +81,33 @@ def bytes_of(header: bytes) -> int | None:
     return None
 
 
+def read(path: str) -> Any:
+    """An image of SimpleITK's; what is damaged is refused."""
+    sitk = simpleitk(path)
+    check_whole(path)
+    try:
+        return sitk.ReadImage(path)
+    except RuntimeError as error:
+        raise ImageError(f"{path}: cannot be read: {one_line(error)}") from None
+
+
+def write_image(path: str, values: Any, spacing: Any, origin: Any, direction: Any, turned_to: str | None = None) -> None:
+    """Voxels [z, y, x], [y, x], or with channels in front [c, z, y, x], in their place: that of the first voxel, and directions, along x, y, z.
+    turned_to: the orientation that the file is to have. Raises RuntimeError where SimpleITK does."""
+    sitk = simpleitk(path)
+    image = sitk.GetImageFromArray(np.moveaxis(values, 0, -1) if values.ndim == 4 else values, isVector=values.ndim == 4)
+    image.SetSpacing([float(s) for s in spacing])
+    image.SetOrigin([float(o) for o in origin])
+    image.SetDirection([float(d) for d in direction])
+    sitk.WriteImage(sitk.DICOMOrient(image, turned_to) if turned_to else image, path, useCompression=True)
+
+
 class ImageSource(Source):
     """An image; its values as they are in the file."""
 
     def __init__(self, path: str, letters: str | None, at: Any, name: str = "volume") -> None:
-        sitk = simpleitk(path)
-        check_whole(path)
-        try:
-            self.image = sitk.ReadImage(path)
-        except RuntimeError as error:
-            raise ImageError(f"{path}: cannot be read: {one_line(error)}") from None
-        values = sitk.GetArrayViewFromImage(self.image)
+        self.image = read(path)
+        values = simpleitk(path).GetArrayViewFromImage(self.image)
         several = self.image.GetNumberOfComponentsPerPixel() > 1
         if letters is None:
             letters = {2: "yx", 3: "zyx"}.get(self.image.GetDimension(), "")
@@ -117,7 +133,8 @@ class ImageSink(Sink):
 
     def __init__(self, path: str, source: Source | None, overwrite: bool, resume: bool) -> None:
         super().__init__(None)
-        self.sitk, self.path, self.source = simpleitk(path), path, source
+        simpleitk(path)  # missed before the work
+        self.path, self.source = path, source
         folder = os.path.dirname(path) or "."
         if resume:
             raise ValueError(f"{path}: results of this kind are written at once, and cannot be resumed; leave --resume away")
@@ -145,12 +162,8 @@ class ImageSink(Sink):
     def end(self, report: dict[str, Any]) -> None:
         assert self.out is not None
         values: npt.NDArray[Any] = self.out if self.out.dtype != np.float16 else self.out.astype(np.float32)
-        image = self.sitk.GetImageFromArray(np.moveaxis(values, 0, -1) if values.ndim == 4 else values, isVector=values.ndim == 4)
         size, origin, direction = self.place()
-        image.SetSpacing([float(s) for s in size])
-        image.SetOrigin([float(o) for o in origin])
-        image.SetDirection([float(d) for d in direction.ravel()])
-        write(self.path, lambda path: self.sitk.WriteImage(image, path, useCompression=True))
+        write(self.path, lambda path: write_image(path, values, size, origin, direction.ravel()))
         self.out = self.path
 
 

@@ -239,7 +239,7 @@ def crop_foreground(of: Fields) -> Step:
         inside = (state.values > 0).any(axis=0)
         if not inside.any():
             raise CaseError("has no value above 0, to which CropForegroundd would crop it")
-        box = bounds(inside)
+        box = resample.bounds(inside)
         shape = inside.shape
         state.values = state.values[(slice(None), *box)]
         if state.resampled:
@@ -261,12 +261,6 @@ def inserted(line: Line, part: slice) -> Line:
     inside = (line.places >= part.start) & (line.places < part.stop)
     n = part.stop - part.start
     return Line(n, np.clip(line.places - part.start, 0, n - 1), line.weights * inside)
-
-
-def bounds(mask: npt.NDArray[np.bool_]) -> tuple[slice, ...]:
-    from .nnunet import bounds as of
-
-    return of(mask)
 
 
 PREPARE: dict[str, Callable[[Fields], Step]] = {

@@ -102,7 +102,7 @@ class Run:
         self.work: Any = ByRecipe(*how, self.recipe, nets[0].threads, previous) if self.recipe else ByOptions(*how)
         self.channels = self.recipe.channels if self.recipe else int(nets[0].inputs[0].shape[1])
         self.made_by = {
-            "networks": [digest([path]) for path in (asked["network"], *others)],
+            "networks": [net.digest for net in nets],
             "recipe": digest(self.recipe.files) + " " + self.recipe.configuration if self.recipe else None,
             "options": options,
             "version": asked["version"],

@@ -56,15 +56,11 @@ Read = tuple[Any, tuple[float, float, float], dict[str, Any]]
 
 
 def read_itk(path: str, orientation: str | None = None) -> Read:
-    sitk = needs("SimpleITK", "SimpleITK", f"reading {path}")
-    try:
-        image = sitk.ReadImage(path)
-        was = None
-        if orientation and image.GetDimension() == 3:
-            was = sitk.DICOMOrientImageFilter_GetOrientationFromDirectionCosines(image.GetDirection())
-            image = sitk.DICOMOrient(image, orientation)
-    except RuntimeError as error:
-        raise CaseError(f"{path}: cannot be read: {one_line(error)}") from None
+    sitk = itk.simpleitk(path)
+    image, was = itk.read(path), None
+    if orientation and image.GetDimension() == 3:
+        was = sitk.DICOMOrientImageFilter_GetOrientationFromDirectionCosines(image.GetDirection())
+        image = sitk.DICOMOrient(image, orientation)
     values = sitk.GetArrayViewFromImage(image)
     spacing = [abs(s) for s in image.GetSpacing()[::-1]]
     if image.GetNumberOfComponentsPerPixel() > 1:
@@ -79,6 +75,7 @@ def read_itk(path: str, orientation: str | None = None) -> Read:
 
 def read_nibabel(path: str, reorient: bool = False) -> Read:
     nibabel = needs("nibabel", "nibabel", f"reading {path}")
+    itk.check_whole(path)
     try:
         image = nibabel.load(path)
         place = {"affine": image.affine}
@@ -124,18 +121,8 @@ def read_tiff(path: str) -> Read:
 
 
 def write_itk(path: str, labels: Any, image: Image) -> None:
-    sitk = needs("SimpleITK", "SimpleITK", f"writing {path}")
-    flat = len(image.place["spacing"]) == 2
-    out = sitk.GetImageFromArray(labels[0] if flat else labels)
-    out.SetSpacing(image.place["spacing"])
-    out.SetOrigin(image.place["origin"])
-    out.SetDirection(image.place["direction"])
-    if image.place["was"]:
-        out = sitk.DICOMOrient(out, image.place["was"])
-    try:
-        sitk.WriteImage(out, path, useCompression=True)
-    except RuntimeError as error:
-        raise CaseError(f"{path}: cannot be written: {one_line(error)}") from None
+    p = image.place
+    itk.write_image(path, labels[0] if len(p["spacing"]) == 2 else labels, p["spacing"], p["origin"], p["direction"], p["was"])
 
 
 def write_nibabel(path: str, labels: Any, image: Image) -> None:
@@ -182,7 +169,6 @@ def read(paths: Sequence[str], reader: Reader) -> Image:
     values: npt.NDArray[np.float32] | None = None
     notes = []
     for i, path in enumerate(paths):
-        itk.check_whole(path)
         part, spacing, place = reader.read(path)
         shape = part.shape
         if part.dtype.kind not in "fiub":

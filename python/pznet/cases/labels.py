@@ -53,7 +53,7 @@ class LabelSink(Sink):
 
     def __init__(self, lines: Sequence[Line | None], decide: Decide, channels: int, half: bool, threads: int) -> None:
         super().__init__(None)
-        self.lines, self.decide, self.wanted, self.half, self.threads = lines, decide, channels, half, threads
+        self.lines, self.decide, self.wanted, self.threads = lines, decide, channels, threads
         self.resample = Plane(lines[1], lines[2])
         self.type = np.float16 if half else np.float32
         self.whole: Values | None = None

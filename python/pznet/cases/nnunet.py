@@ -95,15 +95,20 @@ class Resampling:
         lines, axis = self.lines(values.shape, target, spacing, wanted)
         if axis is None:
             return resample.volume(values, lines, "volume" if self.clip else None, threads)
-        front = [axis, *(i for i in range(3) if i != axis)]  # planes across the axis that is resampled by itself
+        front = across(axis)
         made = resample.volume(values.transpose(front), [lines[i] for i in front], "plane" if self.clip else None, threads)
         return made.transpose(np.argsort(front))
+
+
+def across(axis: int) -> list[int]:
+    """The order of axes in which planes lie across that one."""
+    return [axis, *(i for i in range(3) if i != axis)]
 
 
 def labels_resampled(how: Resampling, seg: npt.NDArray[Any], target: Sequence[int], spacing: Sequence[float], wanted: Sequence[float], threads: int) -> npt.NDArray[Any]:
     """Labels at another voxel size: each by itself, linearly, and the greatest wins; of equals the one that is nearest (batchgenerators 0.25.5)."""
     lines, axis = how.lines(seg.shape, target, spacing, wanted)
-    front = [0, 1, 2] if axis is None else [axis, *(i for i in range(3) if i != axis)]
+    front = across(axis or 0)
     turned, along = seg.transpose(front), [lines[i] for i in front]
     within = along if axis is None else [None, *along[1:]]
     nearest = taken(turned, [line and resample.centred(line.n, line.m, 0) for line in within])
@@ -147,7 +152,6 @@ class Recipe:
     reader: images.Reader
     forward: list[int]
     spacing: list[float]
-    patch: tuple[int, ...]
     schemes: list[str]
     masked: list[bool]
     found: list[dict[str, float]]
@@ -170,26 +174,29 @@ class Recipe:
         size = " x ".join(f"{s:g}" for s in self.spacing)
         return f"{self.path}: {self.configuration}, voxels of {size}, {', '.join(sorted(set(self.schemes)))}, {self.heads} {'regions' if self.regions else 'classes'}"
 
+    def sizes(self, image: Image) -> tuple[list[float], list[float]]:
+        """Of a voxel of the image, in the network's order of axes, and what they become; two dimensions leave the first."""
+        spacing = [image.spacing[i] for i in self.forward]
+        return spacing, [*spacing[: 3 - len(self.spacing)], *self.spacing]
+
     def bytes_to_prepare(self, image: Image) -> int:
         """At most: the result, and of a channel copies and what is between two axes."""
         old = math.prod(image.values.shape[1:])
-        spacing = [image.spacing[i] for i in self.forward]
-        wanted = [*spacing[: 3 - len(self.spacing)], *self.spacing]
+        spacing, wanted = self.sizes(image)
         new = math.prod(n * max(1, s / w) for n, s, w in zip([image.values.shape[1 + i] for i in self.forward], spacing, wanted))
         return int(4 * (self.inputs * new + 2 * old + new) + old + (16 * new + 10 * old if self.segmentation else 0))
 
     def prepare(self, image: Image, threads: int, before: npt.NDArray[Any] | None = None) -> Prepared:
         """before: the labels of the first stage [z, y, x], where this is the second."""
         values = image.values.transpose(0, *(i + 1 for i in self.forward))
-        spacing = [image.spacing[i] for i in self.forward]
+        spacing, wanted = self.sizes(image)
         whole = values.shape[1:]
         mask = values[0] != 0
         for channel in values[1:]:
             mask |= channel != 0
-        box = bounds(mask)
+        box = resample.bounds(mask)
         values = values[(slice(None), *box)]
-        mask = mask[box]
-        inside = filled(mask) if any(self.masked) or self.segmentation else None
+        inside = filled(mask[box]) if any(self.masked) or self.segmentation else None
         del mask
         seg = None
         if self.segmentation:
@@ -197,7 +204,6 @@ class Recipe:
             seg = before.transpose(self.forward)[box].astype(np.int16)
             seg[(seg == 0) & ~inside] = -1
             inside = seg >= 0  # as nnU-Net: what has a label is inside
-        wanted = [*spacing[: 3 - len(self.spacing)], *self.spacing]
         target = [int(round(s / w * n)) for s, w, n in zip(spacing, wanted, values.shape[1:])]
         if not all(target):
             raise CaseError(f"the image has {' x '.join(map(str, values.shape[1:]))} voxels of {shown(spacing)}: at {shown(wanted)} nothing is left of it")
@@ -207,7 +213,7 @@ class Recipe:
         for c in range(self.channels):
             channel = SCHEMES[self.schemes[c]](values[c], inside if self.masked[c] else None, self.found[c])
             made[c] = self.data.apply(channel, target, spacing, wanted, threads)
-        if self.segmentation and seg is not None:
+        if self.segmentation:
             seg = labels_resampled(self.segmentation, seg, target, spacing, wanted, threads)
             for i, label in enumerate(self.foreground):
                 made[self.channels + i] = seg == label
@@ -234,15 +240,6 @@ class Recipe:
 
 def shown(spacing: Sequence[float]) -> str:
     return " x ".join(f"{s:.4g}" for s in spacing)
-
-
-def bounds(mask: npt.NDArray[np.bool_]) -> tuple[slice, ...]:
-    """Of what is set; all where nothing is."""
-    box = []
-    for axis in range(3):
-        some = np.flatnonzero(mask.any(axis=tuple(i for i in range(3) if i != axis)))
-        box.append(slice(int(some[0]), int(some[-1]) + 1) if len(some) else slice(0, mask.shape[axis]))
-    return tuple(box)
 
 
 def filled(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -295,8 +292,13 @@ def segmentation(fields: Fields) -> Resampling | None:
     kwargs.get("is_seg", "true", lambda v: v is True)
     kwargs.get("order", "1", lambda v: v == 1)
     kwargs.get("order_z", "0", lambda v: v == 0, 0)
-    separate = kwargs.get("force_separate_z", "null, true or false", lambda v: v is None or isinstance(v, bool), False)
-    return Resampling(1, 0, separate, kwargs.get("separate_z_anisotropy_threshold", "a number", is_number, ANISOTROPIC), True, False)
+    return Resampling(1, 0, *apart(kwargs, False), True, False)
+
+
+def apart(kwargs: Fields, default: bool | None) -> tuple[bool | None, float]:
+    """Whether an axis of long voxels is resampled by itself, and how much longer they are then."""
+    separate = kwargs.get("force_separate_z", "null, true or false", lambda v: v is None or isinstance(v, bool), default)
+    return separate, kwargs.get("separate_z_anisotropy_threshold", "a number", is_number, ANISOTROPIC)
 
 
 def resampling(fields: Fields, what: str) -> Resampling:
@@ -305,8 +307,7 @@ def resampling(fields: Fields, what: str) -> Resampling:
     kwargs = Fields(fields.path, f"{fields.name}.resampling_fn_{what}_kwargs", given)
     kwargs.get("is_seg", "false", lambda v: v is False, False)
     torch = name == "resample_torch_fornnunet"
-    separate = kwargs.get("force_separate_z", "null, true or false", lambda v: v is None or isinstance(v, bool), None if torch else False)
-    threshold = kwargs.get("separate_z_anisotropy_threshold", "a number", is_number, ANISOTROPIC)
+    separate, threshold = apart(kwargs, None if torch else False)
     if torch:
         kwargs.get("mode", '"linear"', lambda v: v == "linear", "linear")
         kwargs.get("aniso_axis_mode", '"nearest-exact"', lambda v: v == "nearest-exact", "nearest-exact")
@@ -364,7 +365,7 @@ def load(path: str, patch: tuple[int, ...], configuration: str | None = None) ->
     regions, heads, foreground = labels_of(dataset)
     forward = plans.get("transpose_forward", "an order of 0, 1 and 2", lambda v: isinstance(v, list) and sorted(map(str, v)) == ["0", "1", "2"])
     spacing = c.get("spacing", f"{len(own)} sizes of a voxel", all_of(lambda v: is_number(v) and v > 0, len(own), len(own)))
-    recipe = Recipe(path, name, channels, suffix, images.READERS[reader], forward, spacing, own, schemes, masked, found,
+    recipe = Recipe(path, name, channels, suffix, images.READERS[reader], forward, spacing, schemes, masked, found,
                     resampling(c, "data"), resampling(c, "probabilities"), segmentation(c), foreground, regions, heads, [path, beside])
     recipe.notes.append("mirrored along all axes, as nnU-Net's trainer has it; --augment none, or mirror:0,1, for a trainer that does not")
     return recipe

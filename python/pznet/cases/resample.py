@@ -156,3 +156,12 @@ def reached(wanted: Any, lines: Sequence[Line | None]) -> npt.NDArray[np.uint8]:
         some = line.matrix().T @ front.reshape(line.m, -1)
         wanted = np.moveaxis(some.reshape(line.n, *front.shape[1:]), 0, axis)
     return np.ascontiguousarray(wanted > 0).astype(np.uint8)
+
+
+def bounds(mask: npt.NDArray[np.bool_]) -> tuple[slice, ...]:
+    """Of what is set; all where nothing is."""
+    box = []
+    for axis in range(3):
+        some = np.flatnonzero(mask.any(axis=tuple(i for i in range(3) if i != axis)))
+        box.append(slice(int(some[0]), int(some[-1]) + 1) if len(some) else slice(0, mask.shape[axis]))
+    return tuple(box)

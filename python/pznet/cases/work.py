@@ -47,8 +47,8 @@ class ByRecipe(Work):
         """Reads, computes and writes a case; returns its report."""
         times = [time.monotonic()]
         image = images.read(case.paths, self.recipe.reader)
-        mask = self.beside(self.mask, "mask", case, image)
-        before = self.beside(self.previous, "labels of the stage before", case, image)
+        mask = self.beside(self.mask, "mask has", case, image)
+        before = self.beside(self.previous, "labels of the stage before have", case, image)
         seen, shape = image.values[0] if self.preview else None, image.values.shape[1:]
         times.append(time.monotonic())
         self.check_memory(image)
@@ -78,7 +78,7 @@ class ByRecipe(Work):
         made = images.read([path], self.recipe.reader)
         if made.values.shape[1:] != image.values.shape[1:]:
             sizes = [" x ".join(map(str, i.values.shape[1:])) for i in (made, image)]
-            raise CaseError(f"{path}: the {what} has {sizes[0]} voxels: the image has {sizes[1]}".replace("labels of the stage before has", "labels of the stage before have"))
+            raise CaseError(f"{path}: the {what} {sizes[0]} voxels: the image has {sizes[1]}")
         return made.values[0]
 
     def check_memory(self, image: Image) -> None:

@@ -230,41 +230,26 @@ static inline uint16_t to_f16(float v) {
   return (uint16_t)(sign | (!is_number ? lost : is_small ? small : normal));
 }
 
+/* STORED: what is made of a value, the sum times its inverse weight. */
+#define DEFINE_STORE(NAME, KIND, T, OUT, STORED)                                                             \
+  WIDE static void store_##NAME##_##KIND(const pz_blend_row *r) {                                            \
+    for (int64_t c = 0; c < r->channels; c++) {                                                              \
+      T *restrict sum = (T *)r->sum + c * r->stride;                                                         \
+      OUT *restrict out = (OUT *)r->out + c * r->out_stride;                                                 \
+      const double *restrict inverse = r->inverse;                                                           \
+      for (int64_t i = 0; i < r->n; i++) {                                                                   \
+        const double value = (double)sum[i] * inverse[i];                                                    \
+        out[i] = STORED, sum[i] = 0;                                                                         \
+      }                                                                                                      \
+    }                                                                                                        \
+  }
+
 /* The same loops for the three kinds of sums. FINISH: the value that is stored. */
 #define DEFINE_STORES(KIND, T, FINISH)                                                                       \
-  WIDE static void store_f32_##KIND(const pz_blend_row *r) {                                                 \
-    for (int64_t c = 0; c < r->channels; c++) {                                                              \
-      T *restrict sum = (T *)r->sum + c * r->stride;                                                         \
-      float *restrict out = (float *)r->out + c * r->out_stride;                                             \
-      const double *restrict inverse = r->inverse;                                                           \
-      for (int64_t i = 0; i < r->n; i++) out[i] = FINISH((float)((double)sum[i] * inverse[i])), sum[i] = 0;  \
-    }                                                                                                        \
-  }                                                                                                          \
-  WIDE static void store_u8_##KIND(const pz_blend_row *r) {                                                  \
-    for (int64_t c = 0; c < r->channels; c++) {                                                              \
-      T *restrict sum = (T *)r->sum + c * r->stride;                                                         \
-      uint8_t *restrict out = (uint8_t *)r->out + c * r->out_stride;                                         \
-      const double *restrict inverse = r->inverse;                                                           \
-      for (int64_t i = 0; i < r->n; i++) out[i] = to_u8(FINISH((double)sum[i] * inverse[i])), sum[i] = 0;    \
-    }                                                                                                        \
-  }                                                                                                          \
-  WIDE static void store_u16_##KIND(const pz_blend_row *r) {                                                 \
-    for (int64_t c = 0; c < r->channels; c++) {                                                              \
-      T *restrict sum = (T *)r->sum + c * r->stride;                                                         \
-      uint16_t *restrict out = (uint16_t *)r->out + c * r->out_stride;                                       \
-      const double *restrict inverse = r->inverse;                                                           \
-      for (int64_t i = 0; i < r->n; i++) out[i] = to_u16(FINISH((double)sum[i] * inverse[i])), sum[i] = 0;   \
-    }                                                                                                        \
-  }                                                                                                          \
-  WIDE static void store_f16_##KIND(const pz_blend_row *r) {                                                 \
-    for (int64_t c = 0; c < r->channels; c++) {                                                              \
-      T *restrict sum = (T *)r->sum + c * r->stride;                                                         \
-      uint16_t *restrict out = (uint16_t *)r->out + c * r->out_stride;                                       \
-      const double *restrict inverse = r->inverse;                                                           \
-      for (int64_t i = 0; i < r->n; i++)                                                                     \
-        out[i] = to_f16(FINISH((float)((double)sum[i] * inverse[i]))), sum[i] = 0;                           \
-    }                                                                                                        \
-  }                                                                                                          \
+  DEFINE_STORE(f32, KIND, T, float, FINISH((float)value))                                                    \
+  DEFINE_STORE(u8, KIND, T, uint8_t, to_u8(FINISH(value)))                                                   \
+  DEFINE_STORE(u16, KIND, T, uint16_t, to_u16(FINISH(value)))                                                \
+  DEFINE_STORE(f16, KIND, T, uint16_t, to_f16(FINISH((float)value)))                                         \
   /* The index of the greatest channel, the first of equals. */                                              \
   WIDE static void store_argmax_##KIND(const pz_blend_row *r) {                                              \
     uint8_t *restrict out = r->out;                                                                          \

@@ -120,11 +120,12 @@ static pz_status expect(const view *v, searched *s, pz_error *err) {
   return PZ_OK;
 }
 
-/* The search of the options is timed as the compiler makes it; all others by the cost model alone. */
+/* The search of the options is timed and bounded as the compiler makes it; all others by the cost model alone, in whatever memory they need. */
 static pz_status make_plan(view *v, searched *s, pz_search search, pz_error *err) {
   pz_plan_options wanted;
   s->options = v->options;
   s->options.search = pz_search_names[search];
+  if (search != PZ_SEARCH_GLOBAL) s->options.memory = 0;
   PZ_TRY(pz_plan_wanted(&s->options, &wanted, err));
   wanted.sized = true;
   if (search == PZ_SEARCH_GLOBAL) {

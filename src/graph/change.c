@@ -34,3 +34,10 @@ void pz_graph_replace_uses(pz_graph *g, pz_tensor_id from, pz_tensor_id to) {
 }
 
 void pz_graph_kill_node(pz_graph *g, pz_node_id id) { g->nodes[id].op = PZ_OP_NONE; }
+
+void pz_graph_move_node(pz_graph *g, pz_node_id id, pz_node_id before) {
+  const pz_node node = g->nodes[id];
+  memmove(&g->nodes[before + 1], &g->nodes[before], (size_t)(id - before) * sizeof node);
+  g->nodes[before] = node;
+  pz_names_rebuild(g, &g->node_names, pz_node_name_of, g->n_nodes);
+}

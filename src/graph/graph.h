@@ -550,6 +550,8 @@ pz_status pz_graph_rename_tensor(pz_graph *g, pz_tensor_id id, const char *name,
 void pz_graph_replace_uses(pz_graph *g, pz_tensor_id from, pz_tensor_id to);
 /* op becomes PZ_OP_NONE, its name is free again; compact removes it. */
 void pz_graph_kill_node(pz_graph *g, pz_node_id id);
+/* Node id becomes node `before`, at most id; those between go one up. */
+void pz_graph_move_node(pz_graph *g, pz_node_id id, pz_node_id before);
 /* Removes killed nodes and tensors that nothing refers to, and sorts nodes topologically (stable: among those
  * that are ready, the earliest in the old order comes first). Fails on a cycle. Indices change. */
 pz_status pz_graph_compact(pz_graph *g, pz_error *err);

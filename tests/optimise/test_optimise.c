@@ -76,7 +76,18 @@ static const char network[] = "graph \"all\"\n"
                               "%f5 = deconv \"flat5\" %v, %w5 kernel 1,3,3\n"
                               "const %one 1x1x1x1 = [1]\n"
                               "%p5 = conv \"points5\" %f5, %one stride 1,2,2\n"
-                              "output %p5\n";
+                              "output %p5\n"
+                              "input %x6 1x2x16x16\n"
+                              "const %w6 2x2x1x1 = seed 6\n"
+                              "const %w7 2x2x2x2 = seed 7\n"
+                              "const %w8 2x4x1x1 = seed 8\n"
+                              "%s6 = conv \"skip6\" %x6, %w6\n"
+                              "%l6 = pool \"low6\" %s6 kind ave kernel 1,2,2 stride 1,2,2\n"
+                              "%u6 = deconv \"up6\" %l6, %w7 kernel 1,2,2 stride 1,2,2\n"
+                              "%j6 = concat \"join6\" %s6, %u6\n"
+                              "%c6 = conv \"conv6\" %j6, %w8\n"
+                              "%n6 = group_norm \"norm6\" %c6\n"
+                              "output %n6\n";
 
 static pz_graph *parse(const char *text) {
   pz_graph *g = NULL;
@@ -114,8 +125,8 @@ static void runs_all_to_a_fixed_point(void **state) {
   assert_true(pz_borders_sufficient(g));
   assert_true(compare_graphs(before, g, 1).error < 1e-6);
   /* conv1, conv2, concat, slice, a padded copy of the slice, conv3, fc and its reshape; shift, swish, norm2, norm3, join, conv4, pool4, norm4;
-   * z's cast; flat5, points5 */
-  assert_int_equal(g->n_nodes, 19);
+   * z's cast; flat5, points5; skip6, low6, what conv6 makes of the skip connection, up6, conv6, norm6 */
+  assert_int_equal(g->n_nodes, 25);
   pz_graph_free(before);
   pz_graph_free(g);
 }

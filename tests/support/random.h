@@ -65,5 +65,7 @@ pz_tensor_id eltwise(maker *m, pz_eltwise_kind kind, int32_t n, const pz_tensor_
 pz_tensor_id random_block(maker *m, pz_tensor_id x);
 pz_tensor_id random_exported_block(maker *m, pz_tensor_id x);       /* random_exported.c */
 pz_tensor_id random_join(maker *m, pz_tensor_id a, pz_tensor_id b); /* of equal shape */
+/* Both to the smaller size of each spatial axis. */
+void crop_both(maker *m, pz_tensor_id *a, pz_tensor_id *b);
 
 #endif

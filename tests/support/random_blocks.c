@@ -54,8 +54,7 @@ static pz_tensor_id residual(maker *m, pz_tensor_id x) {
   return tail(m, sum);
 }
 
-/* Both cropped to the smaller size of each spatial axis. */
-static void crop_both(maker *m, pz_tensor_id *a, pz_tensor_id *b) {
+void crop_both(maker *m, pz_tensor_id *a, pz_tensor_id *b) {
   pz_shape s = shape_of(m, *a), t = shape_of(m, *b);
   for (int32_t i = 2; i < s.rank; i++) {
     if (s.dim[i] < t.dim[i]) t.dim[i] = s.dim[i];

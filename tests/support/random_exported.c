@@ -345,13 +345,32 @@ static pz_tensor_id thinned(maker *m, pz_tensor_id x) {
   return b == y ? a : pair(m, PZ_ELT_SUM, a, b, NULL);
 }
 
+/* A level of a U-Net with normalisations: the skip connection, what is upsampled, seldom the input too, joined in any order. */
+static pz_tensor_id normed_level(maker *m, pz_tensor_id x) {
+  bool twice[PZ_SPATIAL] = {false, false, false};
+  for (int32_t i = PZ_SPATIAL - m->spatial; i < PZ_SPATIAL; i++) twice[i] = i > 0;
+  pz_tensor_id part[3] = {exported_function(m, group_norm(m, same_conv(m, x, pick(m, 4, 9), PZ_NONE), 1))};
+  part[1] = upsample(m, halve(m, part[0], twice), pick(m, 2, 9), twice);
+  if (chance(m, 50)) part[1] = chance(m, 50) ? channel_norm(m, part[1]) : group_norm(m, part[1], 1);
+  crop_both(m, &part[0], &part[1]);
+  pz_shape shape = shape_of(m, part[1]);
+  shape.dim[1] = channels_of(m, x);
+  const int32_t n = chance(m, 20) ? 3 : 2;
+  if (n == 3) part[2] = crop_to(m, x, &shape);
+  const int32_t other = pick(m, 0, n - 1);
+  const pz_tensor_id up = part[1];
+  part[1] = part[other], part[other] = up;
+  return group_norm(m, same_conv(m, concat(m, n, part, 1), pick(m, 2, 9), PZ_NONE), 1);
+}
+
 pz_tensor_id random_exported_block(maker *m, pz_tensor_id x) {
   static const struct {
     int32_t weight;
     pz_tensor_id (*make)(maker *m, pz_tensor_id x);
   } blocks[] = {{12, conv_norm},  {6, exported_function}, {8, padded},         {10, shuffled},
                 {3, stepped},     {4, resized},           {10, with_constant}, {4, with_reduced},
-                {2, log_softmax}, {5, flat_deconv},       {6, thinned},        {24, random_block}};
+                {2, log_softmax}, {5, flat_deconv},       {6, thinned},        {24, random_block},
+                {7, normed_level}};
   int32_t total = 0, i = 0;
   for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) total += blocks[k].weight;
   for (int32_t ball = pick(m, 0, total - 1); ball >= blocks[i].weight; i++) ball -= blocks[i].weight;

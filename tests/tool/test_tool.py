@@ -364,6 +364,8 @@ class Inspect(Case):
         table = self.assert_works(*words)
         for row in report["layers"]:
             self.assertIn(row["chosen"]["algorithm"], table)
+        plan = json.loads(self.assert_works("inspect", MODEL, "-w", "init:1", "--json"))
+        self.assertIn("global search", self.assert_works(*words, "--memory", str(plan["weights_bytes"] + plan["arena_bytes"])))  # the others need more
 
     def test_a_plan_is_timed(self):
         words = ["inspect", MODEL, "-w", "init:1", "--plan", "--runs", "1", "--cc", CC]

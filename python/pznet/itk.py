@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import math
 import os
 import shutil
 import struct
+import subprocess
+import sys
 import tempfile
 import zlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from . import itk_process
 from .inferring import Sink, Source
 from .places import NIFTI
 
@@ -23,12 +29,9 @@ class ImageError(OSError):
     """An image that cannot be read or written as wanted, in one line."""
 
 
-def simpleitk(path: str) -> Any:
-    try:
-        import SimpleITK
-    except ImportError:
-        raise ImageError(f"{path}: images of this kind are read and written through SimpleITK: pip install 'pznet[medical]'") from None
-    return SimpleITK
+def needs_simpleitk(path: str) -> None:
+    if not importlib.util.find_spec("SimpleITK"):
+        raise ImageError(f"{path}: images of this kind are read and written through SimpleITK: pip install 'pznet[medical]'")
 
 
 def one_line(error: BaseException) -> str:
@@ -81,49 +84,98 @@ def bytes_of(header: bytes) -> int | None:
     return None
 
 
-def read(path: str) -> Any:
-    """An image of SimpleITK's; what is damaged is refused."""
-    sitk = simpleitk(path)
+@dataclass
+class Voxels:
+    """values: [z, y, x] or [y, x], with components behind where they are several. The rest is along x, y, z."""
+
+    values: npt.NDArray[Any]
+    spacing: tuple[float, ...]
+    origin: tuple[float, ...]
+    direction: tuple[float, ...]
+    dimensions: int
+    components: int
+    was: str | None  # the orientation before it was turned
+
+
+APART = 2**22  # bytes; images of more are read and written by a process of their own: SimpleITK's 90 MB are given back before the network runs
+
+
+def stands_apart(size: int) -> bool:
+    return size > APART and "python" in os.path.basename(sys.executable or "").lower()
+
+
+def process(request: dict[str, Any], fd: int) -> dict[str, Any]:
+    """What itk_process.py replies. The modules that it finds are those of this process."""
+    start = "import json, runpy, sys; sys.path[:] = json.loads(sys.argv.pop(2)); runpy.run_path(sys.argv.pop(2), run_name='__main__')"
+    words = [sys.executable, "-c", start, json.dumps({**request, "fd": fd}), json.dumps(sys.path), os.path.join(os.path.dirname(__file__), "itk_process.py")]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, pass_fds=[fd])
+    try:
+        reply: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        how = f"by signal {-done.returncode}" if done.returncode < 0 else f"with status {done.returncode}"
+        raise RuntimeError(f"the process for it ended {how}") from None
+    if "error" in reply:
+        raise RuntimeError(reply["error"])
+    return reply
+
+
+def read_apart(path: str, orientation: str | None) -> tuple[Any, dict[str, Any]]:
+    fd = os.memfd_create("pznet image")
+    try:
+        reply = process({"path": path, "orientation": orientation}, fd)
+        return itk_process.get(fd, reply.pop("shape"), reply.pop("dtype")), reply
+    finally:
+        os.close(fd)
+
+
+def read(path: str, orientation: str | None = None) -> Voxels:
+    """An image; what is damaged is refused. orientation: its axes are turned to it, as "RAS", where they are three."""
+    needs_simpleitk(path)
     check_whole(path)
     try:
-        return sitk.ReadImage(path)
+        size = APART + 1 if path.lower().endswith((".mhd", ".nhdr")) else os.path.getsize(path)  # of these the voxels are elsewhere
+        values, told = (read_apart if stands_apart(size) else itk_process.read)(path, orientation)
     except RuntimeError as error:
         raise ImageError(f"{path}: cannot be read: {one_line(error)}") from None
+    except OSError as error:
+        raise ImageError(f"{path}: {error.strerror}") from None
+    return Voxels(values, **{name: tuple(told) if isinstance(told, (list, tuple)) else told for name, told in told.items()})
 
 
 def write_image(path: str, values: Any, spacing: Any, origin: Any, direction: Any, turned_to: str | None = None) -> None:
     """Voxels [z, y, x], [y, x], or with channels in front [c, z, y, x], in their place: that of the first voxel, and directions, along x, y, z.
     turned_to: the orientation that the file is to have. Raises RuntimeError where SimpleITK does."""
-    sitk = simpleitk(path)
-    image = sitk.GetImageFromArray(np.moveaxis(values, 0, -1) if values.ndim == 4 else values, isVector=values.ndim == 4)
-    image.SetSpacing([float(s) for s in spacing])
-    image.SetOrigin([float(o) for o in origin])
-    image.SetDirection([float(d) for d in direction])
-    sitk.WriteImage(sitk.DICOMOrient(image, turned_to) if turned_to else image, path, useCompression=True)
+    needs_simpleitk(path)
+    place = {"spacing": list(map(float, spacing)), "origin": list(map(float, origin)), "direction": list(map(float, direction)), "was": turned_to}
+    if not stands_apart(values.nbytes):
+        return itk_process.write(path, values, place)
+    fd = os.memfd_create("pznet image")
+    try:
+        process({"path": path, "place": place, **itk_process.put(fd, values)}, fd)
+    finally:
+        os.close(fd)
 
 
 class ImageSource(Source):
     """An image; its values as they are in the file."""
 
     def __init__(self, path: str, letters: str | None, at: Any, name: str = "volume") -> None:
-        self.image = read(path)
-        values = simpleitk(path).GetArrayViewFromImage(self.image)
-        several = self.image.GetNumberOfComponentsPerPixel() > 1
+        image = read(path)
+        rank = image.dimensions
         if letters is None:
-            letters = {2: "yx", 3: "zyx"}.get(self.image.GetDimension(), "")
+            letters = {2: "yx", 3: "zyx"}.get(rank, "")
             if not letters:
-                raise ImageError(f"{path}: has {self.image.GetDimension()} dimensions: say what they are, the slowest first, as by --axes czyx")
-            letters += "c" if several else ""
-        super().__init__(values, letters, at, name)
-        rank = self.image.GetDimension()
+                raise ImageError(f"{path}: has {rank} dimensions: say what they are, the slowest first, as by --axes czyx")
+            letters += "c" if image.components > 1 else ""
+        super().__init__(image.values, letters, at, name)
         if rank > 3:
             return
-        spacing, origin = self.image.GetSpacing()[::-1], self.image.GetOrigin()[::-1]
+        spacing, origin = image.spacing[::-1], image.origin[::-1]
         self.voxel_size = (*(1.0,) * (3 - rank), *spacing)
         self.unit = "mm"
         self.direction = np.eye(3)
-        self.direction[:rank, :rank] = np.reshape(self.image.GetDirection(), (rank, rank))
-        self.first = np.array([*self.image.GetOrigin(), *(0.0,) * (3 - rank)])
+        self.direction[:rank, :rank] = np.reshape(image.direction, (rank, rank))
+        self.first = np.array([*image.origin, *(0.0,) * (3 - rank)])
         if np.allclose(self.direction, np.eye(3)):
             self.origin = (*(0.0,) * (3 - rank), *origin)
 
@@ -133,7 +185,7 @@ class ImageSink(Sink):
 
     def __init__(self, path: str, source: Source | None, overwrite: bool, resume: bool) -> None:
         super().__init__(None)
-        simpleitk(path)  # missed before the work
+        needs_simpleitk(path)  # missed before the work
         self.path, self.source = path, source
         folder = os.path.dirname(path) or "."
         if resume:

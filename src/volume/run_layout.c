@@ -236,7 +236,8 @@ int64_t pz_read_planes(const pz_engine_tuning *tuning, const pz_volume *input, c
 static void choose_stores(const pz_run_asked *q, const mode *m, const int64_t sink[3], pz_run_layout *a) {
   const int64_t wanted = q->tuning && q->tuning->store_bytes ? q->tuning->store_bytes : PZ_PORTION;
   const int64_t n = m->thin ? 1 : wanted / result_plane(a), step = sink ? sink[0] : 1;
-  a->buffers = a->stores = m->thin ? 1 : 2;
+  a->stores = m->thin ? 1 : 2;
+  a->buffers = m->thin || q->sink ? 1 : 2; /* what goes to a callback is not recorded */
   a->store_planes = larger(n / step, 1) * step;
   a->store_planes = smaller(a->store_planes, step > 1 ? a->result.shape[0] : a->depth);
 }

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 VENV = os.path.join(os.path.dirname(os.environ.get("PZNET", "")), "venv/bin/python")  # made by make check
 try:
@@ -24,6 +25,7 @@ except ImportError as missing:
     sys.exit(77)
 
 import pznet
+from pznet import itk
 from pznet.cases import infer_cases, labels, resample
 from pznet.cases.images import CaseError
 
@@ -178,6 +180,40 @@ class NnUNet(Folder):
             with self.subTest(reader, ending=ending):
                 self.setUp()
                 self.against(plans(image_reader_writer=reader), blobs((8, 16, 17)), (2.0, 1.0, 1.0), DATASET | {"file_ending": ending}, "a_0000" + ending)
+
+    def test_large_images_have_a_process_of_their_own(self):
+        """Which here all are: the same labels, files and refusals."""
+        values, mirrored = blobs((14, 20, 25)), ("SimpleITKIOWithReorient", (-1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0))
+        for reader, direction, ending in (("SimpleITKIO", TURNED, ".nii.gz"), (*mirrored, ".nii.gz"), ("SimpleITKIO", TURNED, ".mhd")):
+            with self.subTest(reader, ending=ending):
+                self.setUp()
+                self.image("a_0000" + ending, values, (1.7, 1.2, 0.8), direction)
+                recipe = self.recipe(plans(image_reader_writer=reader), DATASET | {"file_ending": ending})
+                self.run_cases(recipe)
+                here = sitk.ReadImage(self.path("out", "a" + ending))
+                with unittest.mock.patch.object(itk, "APART", -1), unittest.mock.patch.object(itk.itk_process, "read", None), unittest.mock.patch.object(itk.itk_process, "write", None):
+                    report = self.run_cases(recipe, augment="none")["cases"][0]  # other options: made anew
+                    self.assertNotIn("error", report)
+                    self.assertEqual(self.run_cases(recipe)["failed"], 0)
+                there = sitk.ReadImage(self.path("out", "a" + ending))
+                np.testing.assert_array_equal(sitk.GetArrayFromImage(there), sitk.GetArrayFromImage(here))
+                for what in ("GetSpacing", "GetOrigin", "GetDirection", "GetPixelIDValue"):
+                    self.assertEqual(getattr(there, what)(), getattr(here, what)())
+        with unittest.mock.patch.object(itk, "APART", -1):
+            with self.assertRaisesRegex(itk.ImageError, "none.mha: No such file or directory"):
+                itk.read(self.path("none.mha"))
+            with open(self.path("no.mha"), "w") as file:
+                file.write("nothing")
+            with self.assertRaisesRegex(itk.ImageError, r"no\.mha: cannot be read: .*Unable to determine ImageIO reader"):
+                itk.read(self.path("no.mha"))
+            with open(self.path("python"), "w") as file:
+                file.write("#!/bin/sh\nkill -9 $$\n")
+            os.chmod(self.path("python"), 0o700)
+            with unittest.mock.patch.object(sys, "executable", self.path("python")):
+                with self.assertRaisesRegex(itk.ImageError, r"no\.mha: cannot be read: the process for it ended by signal 9"):
+                    itk.read(self.path("no.mha"))
+            with unittest.mock.patch.object(sys, "executable", "/usr/bin/another-program"):  # as in a program that embeds Python: here
+                self.assertEqual(itk.read(self.path("in", "a_0000.mhd")).values.shape, values.shape)
 
     def test_an_ensemble_and_mirroring(self):
         values = blobs((8, 16, 17))

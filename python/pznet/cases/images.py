@@ -56,20 +56,15 @@ Read = tuple[Any, tuple[float, float, float], dict[str, Any]]
 
 
 def read_itk(path: str, orientation: str | None = None) -> Read:
-    sitk = itk.simpleitk(path)
-    image, was = itk.read(path), None
-    if orientation and image.GetDimension() == 3:
-        was = sitk.DICOMOrientImageFilter_GetOrientationFromDirectionCosines(image.GetDirection())
-        image = sitk.DICOMOrient(image, orientation)
-    values = sitk.GetArrayViewFromImage(image)
-    spacing = [abs(s) for s in image.GetSpacing()[::-1]]
-    if image.GetNumberOfComponentsPerPixel() > 1:
-        raise CaseError(f"{path}: has {image.GetNumberOfComponentsPerPixel()} values a voxel: expected one; give each channel a file, _0000, _0001, ...")
+    image = itk.read(path, orientation)
+    values, spacing = image.values, [abs(s) for s in image.spacing[::-1]]
+    if image.components > 1:
+        raise CaseError(f"{path}: has {image.components} values a voxel: expected one; give each channel a file, _0000, _0001, ...")
     if values.ndim == 2:  # as nnU-Net takes pictures
         values, spacing = values[None], [max(spacing) * 999, *spacing]
     elif values.ndim != 3:
         raise CaseError(f"{path}: has {values.ndim} dimensions: expected 3; give each channel a file, _0000, _0001, ...")
-    place = {"image": image, "spacing": image.GetSpacing(), "origin": image.GetOrigin(), "direction": image.GetDirection(), "was": was}
+    place = {"spacing": image.spacing, "origin": image.origin, "direction": image.direction, "was": image.was}
     return values, tuple(spacing), place  # type: ignore[return-value]
 
 
@@ -188,9 +183,7 @@ def read(paths: Sequence[str], reader: Reader) -> Image:
             notes.append(f"{path} and {paths[0]} lie at different places or in different directions; voxels of one index are taken for one place")
         values[i] = part
     assert values is not None
-    place = first[2]
-    place.pop("image", None)  # with its voxels
-    return Image(values, first[1], place, notes)
+    return Image(values, first[1], first[2], notes)
 
 
 def write(path: str, labels: Any, image: Image, reader: Reader) -> None:

@@ -11,11 +11,19 @@ static pz_node_id find_pad(const pz_rewriter *rw, pz_tensor_id x) {
   return PZ_NONE;
 }
 
-static pz_status make_pad(pz_rewriter *rw, pz_tensor_id x, pz_place place, pz_tensor_id *padded) {
+/* In front of node `reader`, which is the next one then: the order of the layers decides what lives at a time. */
+static pz_status make_pad(pz_rewriter *rw, pz_node_id reader, pz_tensor_id *padded) {
+  const pz_tensor_id x = rw->g->nodes[reader].in[0];
   const char *name = pz_rewrite_name(rw, rw->g->tensors[x].name, "pad");
   if (!name) return pz_fail_memory(rw->err, "a layer's name", 0);
-  pz_node pad = {.name = name, .op = PZ_OP_BORDER_COPY, .n_in = 1, .in = &x, .place = place};
-  return pz_graph_add_node(rw->g, &pad, 1, &name, padded, rw->err);
+  const pz_node pad = {.name = name,
+                       .op = PZ_OP_BORDER_COPY,
+                       .n_in = 1,
+                       .in = (pz_tensor_id[]){x},
+                       .place = rw->g->nodes[reader].place};
+  PZ_TRY(pz_graph_add_node(rw->g, &pad, 1, &name, padded, rw->err));
+  pz_graph_move_node(rw->g, rw->g->n_nodes - 1, reader);
+  return PZ_OK;
 }
 
 static pz_status visit(pz_rewriter *rw, pz_node_id id) {
@@ -25,7 +33,7 @@ static pz_status visit(pz_rewriter *rw, pz_node_id id) {
   pz_node_id pad = find_pad(rw, node->in[0]);
   pz_tensor_id padded;
   if (pad != PZ_NONE) padded = rw->g->nodes[pad].out[0];
-  else PZ_TRY(make_pad(rw, node->in[0], node->place, &padded));
+  else PZ_TRY(make_pad(rw, id++, &padded));
   pz_border_widen(&rw->g->tensors[padded], &need);
   rw->g->nodes[id].in[0] = padded;
   rw->changes++;

@@ -5,15 +5,15 @@
  * of which the first can run before b is made, and its result becomes the Base of the second (PZnet 3.1), which overwrites it. In a U-Net's decoder
  * the skip connection, what was upsampled and the result need not be there at a time: two of the three are.
  *
- * Done where the result is normalised, for its moments are of all of it, and neither rows of bands (place/find_bands.c) nor a convolution in
- * place (place/inplace_conv.c) can keep it from being whole; and where most of what lives at a time becomes less. That is estimated here:
- * whole tensors, from the layer that makes them to the last one that reads them; concatenations and functions of single values share what they
- * are made from. What the passes and the planner do besides makes all of it smaller, seldom another layer the greatest. */
+ * Done where the result is normalised, for its moments are of all of it, and it is made whole; others run band by band (place/find_bands.c), or
+ * lie over what they are made from (place/inplace_conv.c). And where less lives at a time from the first layer that makes b to the
+ * convolution, by an estimate: whole tensors, from the layer that makes them to the last one that reads them; concatenations and functions of
+ * single values share what they are made from. */
 #include "optimise/rewrite.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define WORTH 0.05 /* of weights and what lives at a time */
+#define WORTH 0.05 /* of all weights and what lives at a time at most */
 
 /* Part `last` of what `concat` joins is made last; the convolution of the others goes in front of node `before`, the first that makes
  * what becomes that part. */
@@ -29,7 +29,6 @@ typedef struct lives {
   double *bytes;
   int32_t *first, *end;
   double *change; /* by time */
-  double weights;
 } lives;
 
 static void lives_free(lives *l) {
@@ -44,8 +43,7 @@ static pz_status lives_new(lives *l, const pz_rewriter *rw) {
                .bytes = malloc(n * sizeof *l->bytes),
                .first = malloc(n * sizeof *l->first),
                .end = malloc(n * sizeof *l->end),
-               .change = malloc(times * sizeof *l->change),
-               .weights = (double)pz_graph_constant_bytes(g)};
+               .change = malloc(times * sizeof *l->change)};
   if (l->inside && l->bytes && l->first && l->end && l->change) return PZ_OK;
   lives_free(l);
   *l = (lives){0};
@@ -106,8 +104,8 @@ static void live(lives *l, pz_tensor_id t, int32_t from, int32_t to) {
   if (to > l->end[in]) l->end[in] = to;
 }
 
-/* What lives at a time at most, in bytes; `s`, or NULL, is done. */
-static double peak_of(lives *l, const split *s) {
+/* What lives at a time at most, in bytes, from time `from` to `to`; `s`, or NULL, is done. */
+static double peak_of(lives *l, const split *s, int32_t from, int32_t to) {
   const pz_graph *g = l->rw->g;
   join_all(l, s);
   for (pz_node_id n = 0; n < g->n_nodes; n++) {
@@ -126,9 +124,9 @@ static double peak_of(lives *l, const split *s) {
     if (storage_of(l, t) == t && l->first[t] <= l->end[t])
       l->change[l->first[t]] += l->bytes[t], l->change[l->end[t] + 1] -= l->bytes[t];
   double sum = 0, most = 0;
-  for (int32_t i = 0; i < 2 * g->n_nodes + 2; i++) {
+  for (int32_t i = 0; i <= to; i++) {
     sum += l->change[i];
-    if (sum > most) most = sum;
+    if (i >= from && sum > most) most = sum;
   }
   return most;
 }
@@ -251,38 +249,41 @@ static pz_status apply(pz_rewriter *rw, split s) {
   return PZ_OK;
 }
 
-/* The one with which least lives at a time. */
-static pz_status find_best(lives *l, split *best, bool *found) {
-  const pz_rewriter *rw = l->rw;
-  const double now = l->weights + peak_of(l, NULL);
-  double least = (1 - WORTH) * now;
-  *found = false;
-  for (pz_node_id n = 0; n < rw->g->n_nodes; n++) {
-    split s;
-    if (!find_split(l, n, &s)) continue;
-    if (pz_arena_interrupted(rw->g->arena)) return pz_fail_interrupted(rw->err);
-    const double then = l->weights + peak_of(l, &s);
-    if (then < least) least = then, *best = s, *found = true;
+static bool is_worth(lives *l, const split *s, double least) {
+  const int32_t from = 2 * s->before, to = 2 * s->conv + 1;
+  return peak_of(l, NULL, from, to) - peak_of(l, s, from, to) >= least;
+}
+
+/* Those of a graph, n of them. */
+static pz_status find_all(lives *l, split *all, int32_t *n, pz_error *err) {
+  const pz_graph *g = l->rw->g;
+  const double least = WORTH * ((double)pz_graph_constant_bytes(g) + peak_of(l, NULL, 0, 2 * g->n_nodes));
+  *n = 0;
+  for (pz_node_id i = 0; i < g->n_nodes; i++) {
+    if (!find_split(l, i, &all[*n])) continue;
+    if (pz_arena_interrupted(g->arena)) return pz_fail_interrupted(err);
+    *n += is_worth(l, &all[*n], least);
   }
   return PZ_OK;
 }
 
-static pz_status split_one(pz_rewriter *rw, bool *done) {
+/* The last one first: the numbers of the nodes before it stay as they are. */
+static pz_status split_all(pz_rewriter *rw) {
   lives l;
-  split best;
-  PZ_TRY(lives_new(&l, rw));
-  const pz_status status = find_best(&l, &best, done);
+  int32_t n = 0;
+  split *all = malloc(((size_t)rw->g->n_nodes + 1) * sizeof *all);
+  if (!all) return pz_fail_memory(rw->err, "a pass's tables", (size_t)rw->g->n_nodes * sizeof *all);
+  pz_status status = lives_new(&l, rw);
+  if (status == PZ_OK) status = find_all(&l, all, &n, rw->err);
   lives_free(&l);
-  if (status != PZ_OK || !*done) return status;
-  PZ_TRY(apply(rw, best));
-  PZ_TRY(pz_graph_compact(rw->g, rw->err));
-  return pz_rewriter_reindex(rw);
+  while (status == PZ_OK && n > 0) status = apply(rw, all[--n]);
+  free(all);
+  return status;
 }
 
 pz_status pz_pass_split_concat(pz_graph *g, int *changes, pz_error *err) {
   pz_rewriter rw;
-  bool done = true;
   pz_status status = pz_rewriter_begin(&rw, g, err);
-  while (status == PZ_OK && done) status = split_one(&rw, &done);
+  if (status == PZ_OK) status = split_all(&rw);
   return pz_rewriter_end(&rw, status, changes);
 }

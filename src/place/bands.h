@@ -57,6 +57,10 @@ pz_status pz_bands_build(pz_plan *plan, pz_band_chain *chain, pz_error *err);
 pz_status pz_bands_build_rows(pz_plan *plan, pz_band_chain *chain, int32_t i, int32_t k, int64_t first,
                               int64_t rows, pz_step *step, pz_error *err);
 
+/* Node n would collect moments of its result, for the normalisation that reads it. Where memory comes first it does so only outside of chains. */
+static inline bool pz_collects(const pz_plan *plan, pz_node_id n) {
+  return plan->problems[n].epilogue.norm_stats && plan->fuse_rows != PZ_FUSE_ROWS_ALWAYS;
+}
 /* Whether node n's result could lie in the memory of its input. */
 bool pz_may_be_inplace(const pz_plan *plan, pz_node_id n);
 /* Sets rows and bands of a chain of one convolution that does so; n is 0 where it is too small to be worth it. */

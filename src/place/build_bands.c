@@ -165,7 +165,10 @@ static pz_status crop_rows(pz_plan *plan, const pz_node *node, pz_step *step, ro
 static pz_status build_rows(pz_plan *plan, rows_run *r, pz_step *step, pz_error *err) {
   const pz_node_id n = r->c->members[r->member].node;
   const pz_node *node = pz_band_node(r->c, r->member);
-  const pz_query q = pz_query_of(plan, n);
+  pz_problem of_rows = plan->problems[n]; /* whose moments are not those of the result */
+  pz_query q = pz_query_of(plan, n);
+  of_rows.epilogue.norm_stats = false;
+  q.problem = &of_rows;
   find_storages(plan, r);
   if (node->op == PZ_OP_CROP) return crop_rows(plan, node, step, r, err);
   PZ_TRY(find_pooled(plan, r, err));

@@ -1,7 +1,7 @@
 /* find_bands.c: chains of layers run band by band along the height, so that what lies between them is never whole.
  *
  * A band chain is a run of convolutions, deconvolutions with stride = kernel and pooling without padding along the height, and the
- * crops of their results; not those whose results are to be normalised: statistics are collected over all rows at once; nor those that
+ * crops of their results; not those that collect moments of their results: over all rows at once; nor those that
  * normalise what they read, for they must know where it ends. A tensor
  * that only the chain reads keeps a line buffer: the rows that its readers still need, and those made now. Before each band the rows
  * of the one before that are needed again move to the start of the buffer. Rows come in whole tiles of a layer's algorithm, so that
@@ -55,8 +55,7 @@ static int64_t pooled_rows(const pz_attr_pool *a, int64_t rows) {
 static bool is_eligible(const pz_plan *plan, pz_node_id n) {
   const pz_node *node = &plan->graph->nodes[n];
   const pz_shape *x = node->n_in ? &plan->graph->tensors[node->in[0]].shape : NULL;
-  if (!x || x->rank < 4 || plan->problems[n].epilogue.norm_stats || pz_norm_of(plan, n) != PZ_NONE)
-    return false;
+  if (!x || x->rank < 4 || pz_collects(plan, n) || pz_norm_of(plan, n) != PZ_NONE) return false;
   switch (node->op) {
   case PZ_OP_CONV: return !(pz_chosen(plan, n)->caps & PZ_CAP_WHOLE);
   case PZ_OP_DECONV:

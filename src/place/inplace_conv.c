@@ -28,8 +28,8 @@ bool pz_may_be_inplace(const pz_plan *plan, pz_node_id n) {
     return false;
   const pz_tensor_id x = node->in[PZ_CONV_X], y = node->out[0];
   const pz_shape5 in = shape_of(plan, x), out = shape_of(plan, y);
-  if (node->in[PZ_CONV_RESIDUAL] != PZ_NONE || plan->problems[n].epilogue.norm_stats ||
-      !pz_may_replace(plan, x, y) || in.n > 1)
+  if (node->in[PZ_CONV_RESIDUAL] != PZ_NONE || pz_collects(plan, n) || !pz_may_replace(plan, x, y) ||
+      in.n > 1)
     return false;
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (node->attr.conv.stride[i] != 1 || out.s[i] > in.s[i]) return false;

@@ -317,17 +317,21 @@ static void set_borders(pz_plan *plan) {
   }
 }
 
-/* A result that may take over the storage of the sum it starts from needs its border there already. */
-static void widen_bases(pz_plan *plan) {
+/* A result that may take over the storage of an input, as of the sum that it starts from, needs its border there already. */
+static void widen_overwritten(pz_plan *plan) {
   const pz_graph *g = plan->graph;
   for (pz_node_id n = g->n_nodes - 1; n >= 0; n--) {
     const pz_node *node = &g->nodes[n];
-    if (node->op != PZ_OP_CONV && node->op != PZ_OP_DECONV) continue;
-    const pz_tensor_id residual = node->in[PZ_CONV_RESIDUAL];
-    if (residual == PZ_NONE || pz_graph_producer(g, residual) == PZ_NONE || !pz_ends_at(plan, residual, n))
-      continue;
-    widen(plan->border_lo[residual], plan->border_lo[node->out[0]]);
-    widen(plan->border_hi[residual], plan->border_hi[node->out[0]]);
+    const pz_query q = pz_query_of(plan, n);
+    const pz_solver *solver = pz_chosen(plan, n);
+    const uint32_t slots =
+        solver->overwrites && pz_normed_by(plan, n) == PZ_NONE ? solver->overwrites(&q) : 0;
+    for (int32_t slot = 0; slots >> slot && slot < node->n_in; slot++) {
+      const pz_tensor_id id = slots >> slot & 1 ? node->in[slot] : PZ_NONE;
+      if (id == PZ_NONE || pz_graph_producer(g, id) == PZ_NONE || !pz_ends_at(plan, id, n)) continue;
+      widen(plan->border_lo[id], plan->border_lo[node->out[0]]);
+      widen(plan->border_hi[id], plan->border_hi[node->out[0]]);
+    }
   }
 }
 
@@ -338,7 +342,7 @@ pz_status pz_decide_aliases(pz_plan *plan, pz_error *err) {
   const pz_graph *g = plan->graph;
   for (pz_tensor_id t = 0; t < g->n_tensors; t++) plan->alias_parent[t] = PZ_NONE;
   set_borders(plan);
-  widen_bases(plan);
+  widen_overwritten(plan);
   for (pz_node_id n = 0; n < g->n_nodes; n++) {
     const pz_node *node = &g->nodes[n];
     if (node->op == PZ_OP_CONCAT && node->attr.concat.axis == 1 && node->attr.concat.in_place &&

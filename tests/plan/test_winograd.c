@@ -404,6 +404,41 @@ static const char sliced[] = "graph \"slices\"\n"
                              "%d = conv \"d\" %c, %w4 kernel 3,3,3\n"
                              "output %d\n";
 
+/* Weights that others transform on use where memory comes first: slices have no room for these, in place neither. */
+static void test_slices_in_place(void **state) {
+  (void)state;
+  static const char text[] = "graph \"in_place\"\n"
+                             "input %x 1x64x64x64x64\n"
+                             "const %w 64x64x3x3x3 = seed 1 scale 0.03\n"
+                             "%a = activation \"a\" %x act elu 1\n"
+                             "%b = conv \"b\" %a, %w kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
+                             "%c = conv \"c\" %b, %w kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
+                             "output %c\n";
+  int32_t seen = 0, slices = 0;
+  pz_graph *g = parsed(text);
+  pz_plan *plan = NULL;
+  pz_error err = {0};
+  const pz_plan_options options = {.target = pz_target_as(PZ_ISA_AVX2),
+                                   .fuse_rows = PZ_FUSE_ROWS_ALWAYS,
+                                   .sized = true,
+                                   .choose = choose_slices,
+                                   .choose_host = &seen,
+                                   .error_propagation = all_of_it(g)};
+  assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
+  for (int32_t i = 0; i < plan->n_steps; i++) {
+    const pz_step *step = &plan->steps[i];
+    if (!strstr(step->algorithm, "in slices") || !strstr(step->algorithm, "in place")) continue;
+    for (int32_t k = 0; k < step->n_calls; k++) {
+      const bool sliced_call = strstr(step->calls[k].shape, ".sliced = 1") != NULL;
+      slices += sliced_call;
+      assert_true(!sliced_call || strstr(step->calls[k].shape, ".on_use = 0"));
+    }
+  }
+  assert_true(slices > 0);
+  pz_plan_free(plan);
+  pz_graph_free(g);
+}
+
 static void test_sliced(void **state) {
   (void)state;
   assert_int_equal(steps_with(sliced, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_slices, "in slices"), 4);
@@ -549,21 +584,15 @@ static void test_small_weights(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_factorised),
-                                     cmocka_unit_test(test_short_blocks),
-                                     cmocka_unit_test(test_named),
-                                     cmocka_unit_test(test_pooled),
-                                     cmocka_unit_test(test_sliced),
-                                     cmocka_unit_test(test_pairs),
-                                     cmocka_unit_test(test_rows),
-                                     cmocka_unit_test(test_products),
-                                     cmocka_unit_test(test_nd),
-                                     cmocka_unit_test(test_one_sign),
-                                     cmocka_unit_test(test_small_weights),
-                                     cmocka_unit_test(test_columns),
-                                     cmocka_unit_test(test_bf16x2_narrow),
-                                     cmocka_unit_test(test_pooled_bf16x2),
-                                     cmocka_unit_test(test_bf16x3),
-                                     cmocka_unit_test(test_bits)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_factorised),    cmocka_unit_test(test_short_blocks),
+      cmocka_unit_test(test_named),         cmocka_unit_test(test_pooled),
+      cmocka_unit_test(test_sliced),        cmocka_unit_test(test_slices_in_place),
+      cmocka_unit_test(test_pairs),         cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_products),      cmocka_unit_test(test_nd),
+      cmocka_unit_test(test_one_sign),      cmocka_unit_test(test_small_weights),
+      cmocka_unit_test(test_columns),       cmocka_unit_test(test_bf16x2_narrow),
+      cmocka_unit_test(test_pooled_bf16x2), cmocka_unit_test(test_bf16x3),
+      cmocka_unit_test(test_bits)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,12 +156,14 @@ static double early_bytes(const pz_query *q, const variant *v) {
   return pairs ? PAIRS_EARLY : MOST_EARLY;
 }
 
-/* How many axes of G follow when weights are used (kernels/winograd/shape.h, on_use). */
-static int32_t on_use_axes(const pz_query *q, const variant *v) {
+/* How many axes of G follow when weights are used (kernels/winograd/shape.h, on_use), by their size. */
+static int32_t late_axes(const pz_query *q, const variant *v) {
   const double bytes = 4 * points_of(q, v) * weight_pairs(q, v);
   if (bytes < early_bytes(q, v)) return 0;
   return v->small ? 2 : 1;
 }
+/* Slices have their weights early, also where memory comes first. */
+static int32_t on_use_axes(const pz_query *q, const variant *v) { return v->sliced ? 0 : late_axes(q, v); }
 
 /* Of the transformed weights, what is packed. */
 static double packed_part(const pz_query *q, const variant *v) {
@@ -178,7 +180,7 @@ static double packed_part(const pz_query *q, const variant *v) {
 
 /* Slices spare level 2: where weights come from behind it, and none are transformed on use. */
 static bool may_slice(const pz_query *q, const variant *v) {
-  return v->m[2] > 1 && !on_use_axes(q, v) &&
+  return v->m[2] > 1 && !late_axes(q, v) &&
          4 * points_of(q, v) * weight_pairs(q, v) > PZ_WINOGRAD_NEAR_WEIGHTS;
 }
 

@@ -44,8 +44,8 @@ typedef struct pz_band_chain {
 
 /* The chain that begins with node `first`, with its schedule; n is 0 where there is none that keeps less. */
 pz_status pz_bands_find(pz_plan *plan, pz_node_id first, pz_band_chain *chain, pz_error *err);
-/* Bytes of a chain's weights that are read again, as far as they are far, less those that lie between its layers and are never written and read. Known
- * when its steps have been built. */
+/* Bytes of a chain's weights that are read again, as far as they are far, and of normalisations that its layers take no part in, less those that lie
+ * between its layers and are never written and read. Known when its steps have been built. */
 double pz_bands_again(const pz_band_chain *chain);
 /* Reading a chain's weights once a band costs more than half of what is saved by not writing and reading what lies between
  * its layers. Known when its steps have been built. */

@@ -380,13 +380,20 @@ pz_status pz_bands_find(pz_plan *plan, pz_node_id first, pz_band_chain *c, pz_er
 #define NEAR_WEIGHTS (8 << 20) /* bytes that are still in level 3 when the next band comes */
 #define NEARER       3         /* times as fast is that read as memory (doc/notes/2026-11-28-winograd.md) */
 
+/* Where memory comes first: a pass takes the moments that member i does not collect, another normalises what its reader does not. */
+static double bytes_of_passes(const pz_band_chain *c, int32_t i) {
+  const bool wished = c->plan->problems[c->members[i].node].epilogue.norm_stats;
+  return wished ? 3 * bytes_of(c->plan, node_of(c, i)->out[0]) : 0;
+}
+
 double pz_bands_again(const pz_band_chain *c) {
-  double weights = 0, between = 0;
-  if (c->shift) return 0;
+  double weights = 0, between = 0, passes = 0;
   for (int32_t i = 0; i < c->n; i++) {
+    passes += bytes_of_passes(c, i);
     weights += (double)c->members[i].weight_bytes[0];
     if (c->members[i].line_buffered) between += bytes_of(c->plan, node_of(c, i)->out[0]);
   }
-  return weights * c->bands / (weights <= NEAR_WEIGHTS ? NEARER : 1) - between;
+  if (c->shift) return passes;
+  return passes + weights * c->bands / (weights <= NEAR_WEIGHTS ? NEARER : 1) - between;
 }
 bool pz_bands_cost(const pz_band_chain *c) { return pz_bands_again(c) > 0; }

@@ -136,7 +136,10 @@ def read(path: str, orientation: str | None = None) -> Voxels:
         size = APART + 1 if path.lower().endswith((".mhd", ".nhdr")) else os.path.getsize(path)  # of these the voxels are elsewhere
         values, told = (read_apart if stands_apart(size) else itk_process.read)(path, orientation)
     except RuntimeError as error:
-        raise ImageError(f"{path}: cannot be read: {one_line(error)}") from None
+        words = one_line(error)
+        if words.startswith("Reason: No such file"):  # what ITK says of files that are there and end early
+            words = "it is cut or damaged"
+        raise ImageError(f"{path}: cannot be read: {words}") from None
     except OSError as error:
         raise ImageError(f"{path}: {error.strerror}") from None
     return Voxels(values, **{name: tuple(told) if isinstance(told, (list, tuple)) else told for name, told in told.items()})

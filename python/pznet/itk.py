@@ -97,7 +97,7 @@ class Voxels:
     was: str | None  # the orientation before it was turned
 
 
-APART = 2**22  # bytes; images of more are read and written by a process of their own: SimpleITK's 90 MB are given back before the network runs
+APART = 2**22  # bytes; images of more are read and written by a process of their own, so that SimpleITK is gone before the network runs
 
 
 def stands_apart(size: int) -> bool:
@@ -142,7 +142,7 @@ def read(path: str, orientation: str | None = None) -> Voxels:
         raise ImageError(f"{path}: cannot be read: {words}") from None
     except OSError as error:
         raise ImageError(f"{path}: {error.strerror}") from None
-    return Voxels(values, **{name: tuple(told) if isinstance(told, (list, tuple)) else told for name, told in told.items()})
+    return Voxels(values, **{name: tuple(value) if isinstance(value, list) else value for name, value in told.items()})
 
 
 def write_image(path: str, values: Any, spacing: Any, origin: Any, direction: Any, turned_to: str | None = None) -> None:
